@@ -1,0 +1,1 @@
+"""Losses, teachers, hints and recovery of PivotOPD and its baselines."""

@@ -1,0 +1,1 @@
+"""Environments an agent acts in by text, all behind `protocol.Environment`."""

@@ -1,0 +1,1 @@
+"""ALFWorld's household game: our own rules, games and oracle, and the real engine."""

@@ -1,0 +1,1 @@
+"""Success, retention and recovery, with intervals."""

@@ -1,0 +1,1 @@
+"""Presets, arms, runs, batches and figures."""

@@ -1,0 +1,1 @@
+"""Embedded and foreign models by name."""

@@ -1,0 +1,39 @@
+"""Where things lie. One root, found from this file, so that every working directory works.
+
+`PIVOTLAB_HOME` moves what a run writes (run folders and caches) out of the checkout;
+`PIVOTLAB_MIRROR` names a folder that holds registered data files already.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+FIGURES = ROOT / "figures"
+DATA = ROOT / "data"
+RESULTS = DATA / "results"
+REPORTED = DATA / "reported"
+MODELS = DATA / "models"
+
+
+def home() -> Path:
+    """Folder for run output and caches: `PIVOTLAB_HOME`, else the checkout itself."""
+    return Path(os.environ.get("PIVOTLAB_HOME", ROOT)).expanduser().resolve()
+
+
+def runs() -> Path:
+    """Folder that holds one folder per run."""
+    return home() / "runs"
+
+
+def cache() -> Path:
+    """Folder for converted models and downloads; safe to delete."""
+    return home() / ".cache"
+
+
+def mirror() -> Path | None:
+    """Local copy of the registered data files, or None when `PIVOTLAB_MIRROR` is unset."""
+    value = os.environ.get("PIVOTLAB_MIRROR")
+    return Path(value).expanduser().resolve() if value else None

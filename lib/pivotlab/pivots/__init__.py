@@ -1,0 +1,1 @@
+"""Candidates, their profiles, and the pivots among them (PivotRL section 3)."""

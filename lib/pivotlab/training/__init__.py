@@ -1,0 +1,1 @@
+"""SFT, PivotRL and multi-turn trainers on TRL."""

@@ -1,0 +1,1 @@
+"""Readers that turn logs into `records.Trajectory`."""

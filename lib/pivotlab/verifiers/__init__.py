@@ -1,0 +1,1 @@
+"""Verifiers that judge an action at a turn, all behind `protocol.Verifier`."""
