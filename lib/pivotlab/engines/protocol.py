@@ -43,7 +43,11 @@ class Sampler(Protocol):
     """Samples continuations of prompts."""
 
     def sample(
-        self, prompts: Sequence[Sequence[int]], n: int, sampling: Sampling, seeds: Sequence[int]
+        self,
+        prompts: Sequence[Sequence[int]],
+        n: int,
+        sampling: Sampling,
+        seeds: Sequence[int],
     ) -> list[list[Sample]]:
         """`n` samples for each prompt.
 
