@@ -10,11 +10,12 @@ of two independent shares; Newcombe (1998b) method 10 for paired shares.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 
@@ -60,20 +61,19 @@ def newcombe(
     return Interval(difference, lo, hi)
 
 
-def paired_difference(
-    a: Sequence[bool], b: Sequence[bool], level: float = 0.95
-) -> Interval:
+def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
     """Difference a - b of two shares measured on the same items (games, seeds).
 
-    Newcombe (1998b), method 10 with the continuity-corrected phi. Much narrower than
-    `newcombe` when the two outcomes go together.
+    `a` and `b` hold one outcome (true or false) per item, in the same order. Newcombe
+    (1998b), method 10 with the continuity-corrected phi; narrower than `newcombe` when
+    the two outcomes go together.
 
     Raises:
         ValueError: the sequences are empty or of different length.
     """
-    if len(a) != len(b) or not len(a):
-        raise ValueError(f"need two equally long, non-empty lists: {len(a)}, {len(b)}")
     x, y = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
+    if len(x) != len(y) or not len(x):
+        raise ValueError(f"need two equally long, non-empty lists: {len(x)}, {len(y)}")
     n = len(x)
     first, second = wilson(int(x.sum()), n, level), wilson(int(y.sum()), n, level)
     table = [int((p & q).sum()) for p in (x, ~x) for q in (y, ~y)]
@@ -85,8 +85,8 @@ def paired_difference(
 
 
 def bootstrap_mean(
-    values: Sequence[float],
-    clusters: Sequence[Hashable] | None = None,
+    values: ArrayLike,
+    clusters: Iterable[Hashable] | None = None,
     *,
     level: float = 0.95,
     draws: int = 2000,
