@@ -30,12 +30,14 @@ class Sample:
     """One sampled continuation.
 
     `truncated` is True when `max_new_tokens` ended it before a stop token. `log_probs`
-    (natural log, at the sampling temperature) is empty unless asked for.
+    (natural log, at the sampling temperature) is empty unless asked for. `failure` says
+    why there is no sample; it has no tokens then and still counts among the K.
     """
 
     token_ids: tuple[int, ...]
     truncated: bool
     log_probs: tuple[float, ...] = ()
+    failure: str = ""
 
 
 @runtime_checkable
