@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pivotlab.intervals import bootstrap_mean, newcombe, paired_difference, wilson
 from scipy.stats import binomtest
+
+from pivotlab.intervals import bootstrap_mean, newcombe, paired_difference, wilson
 
 
 def test_wilson_by_hand():
