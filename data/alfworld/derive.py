@@ -5,12 +5,13 @@
 
 What is kept: which receptacles and objects each of the 120 floor plans has, which
 object type fits on which receptacle type, what can be opened, heated, cooled, cleaned,
-toggled and sliced, the goal sentences, and the split of floor plans. All names are lower
-case, as the game shows them; `names` maps them back to the spelling of the PDDL files.
+toggled and sliced, the goal sentences, and the split of floor plans. All names are
+lower case, as the game shows them; `names` maps them back to the spelling of the PDDL
+files.
 
-Receptacle counts come from the `openable` layouts (one entry a receptacle). A receptacle
-type that only the `objects` layouts know counts once. `valid_unseen` rooms are the
-wheel's test scenes (the first six floor plans of each kind of room).
+Receptacle counts come from the `openable` layouts (one entry a receptacle). A
+receptacle type that only the `objects` layouts know counts once. `valid_unseen` rooms
+are the wheel's test scenes (the first six floor plans of each kind of room).
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 """Games of the household text game: what is where, and what is to be done.
 
 A game is a pure function of its id, which reads
-`<task type>/<split>/<six digits>` or `<task type>/<split>/full/<six digits>`, for example
-`pick_heat_then_place_in_recep/valid_seen/000123`. Without `full` the room is capped at
-10 receptacles and 12-15 objects; `full` rooms keep all receptacles of the floor plan.
+`<task type>/<split>/<six digits>` or `<task type>/<split>/full/<six digits>`, for
+example `pick_heat_then_place_in_recep/valid_seen/000123`. Without `full` the room is
+capped at 10 receptacles and 12-15 objects; `full` rooms keep all receptacles of the
+floor plan.
 
-Rooms, goal sentences and what fits where come from ALFWorld (`data/alfworld`). Splits are
-by room: `valid_unseen` rooms never occur in `train`; `valid_seen` plays other games in
-the rooms of `train`.
+Rooms, goal sentences and what fits where come from ALFWorld (`data/alfworld`). Splits
+are by room: `valid_unseen` rooms never occur in `train`; `valid_seen` plays other games
+in the rooms of `train`.
 
 Departures from the official games: (1) placements are sampled from what fits where, not
 taken from a simulator; (2) every receptacle has a location of its own; (3) one in ten
-openable receptacles is open at the start; (4) a floor lamp stands in or on a receptacle,
-as the rules demand of every lamp that is to be used; (5) the place where an object is
-cleaned, heated or cooled is never also its destination.
+openable receptacles is open at the start; (4) a floor lamp stands in or on a
+receptacle, as the rules demand of every lamp that is to be used; (5) the place where an
+object is cleaned, heated or cooled is never also its destination.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Item:
 class Goal:
     """What wins. `destination` is None for looking at an object under `lamp`.
 
-    `count` objects of type `object`, after `transform` (clean, heat, cool or None), must
-    lie in one receptacle of type `destination`.
+    `count` objects of type `object`, after `transform` (clean, heat, cool or None),
+    must lie in one receptacle of type `destination`.
     """
 
     object: str
@@ -132,7 +133,7 @@ def task_ids(
     types: tuple[str, ...] = TASK_TYPES,
     full: bool = False,
 ) -> list[str]:
-    """`count` ids of one split, the task types in turn, numbers from `start` upwards."""
+    """`count` ids of one split, the task types in turn, numbers from `start` on."""
     size = "full/" if full else ""
     n = len(types)
     return [f"{types[i % n]}/{split}/{size}{start + i // n:06d}" for i in range(count)]
@@ -225,7 +226,7 @@ def _choose_goal(task_type: str, split: str, room: int, rng: random.Random) -> G
 def _choose_receptacles(
     goal: Goal, room: int, full: bool, rng: random.Random
 ) -> tuple[Receptacle, ...]:
-    """All receptacles of the room, or a capped choice that leaves the goal reachable."""
+    """All receptacles of the room, or a capped choice that serves the goal."""
     counts = facts()["rooms"][str(room)]["receptacles"]
     if not full:
         counts = _capped(goal, counts, rng)
