@@ -124,8 +124,10 @@ class TurnProfile:
 class Turn:
     """One assistant turn of a rollout: where its tokens lie and what happened.
 
-    `span` is the half-open range of the turn's sampled tokens inside `Rollout.token_ids`;
-    `snapshot` is the environment's state before the action.
+    `span` is the half-open range of the turn's own tokens inside `Rollout.token_ids`;
+    its prompt is `token_ids[prompt_start : span[0]]`, which starts at 0 with the whole
+    history as context and later with a history window. `snapshot` is the environment's
+    state before the action. A `forced` turn was given, not sampled: its mask is 0.
     """
 
     span: tuple[int, int]
@@ -134,6 +136,8 @@ class Turn:
     observation: str
     snapshot: Any = None
     truncated: bool = False
+    prompt_start: int = 0
+    forced: bool = False
 
 
 @dataclass(frozen=True)

@@ -151,13 +151,11 @@ class EndpointSampler:
             self.report["samples_re_encoded"] += 1
             ids = self.tokenizer.encode(choice["text"], add_special_tokens=False)
         truncated = choice.get("finish_reason") == "length"
-        if (
-            not truncated
-            and len(sampling.stop_ids) == 1
-            and sampling.stop_ids[0] not in ids
-        ):
+        stops = sampling.stop_ids
+        if not truncated and stops and (not ids or ids[-1] not in stops):
             # Servers cut the stop token off the text; a sample of ours keeps it.
-            ids = [*ids, sampling.stop_ids[0]]
+            reason = choice.get("stop_reason")
+            ids = [*ids, reason if reason in stops else stops[0]]
         self.report["samples"] += 1
         log_probs = (choice.get("logprobs") or {}).get("token_logprobs") or ()
         return Sample(tuple(ids), truncated, tuple(log_probs[: len(ids)]))

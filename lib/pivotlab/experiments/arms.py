@@ -78,7 +78,9 @@ def get_arm(name: str) -> Arm:
         return arm
     key, _, value = override.partition("=")
     if key != "beta" or arm.objective != "grpo":
-        raise ValueError(f"arm {name!r}: only 'beta=NUMBER' on a grpo arm is understood")
+        raise ValueError(
+            f"arm {name!r}: only 'beta=NUMBER' on a grpo arm is understood"
+        )
     try:
         return replace(arm, name=name, beta=float(value))
     except ValueError:

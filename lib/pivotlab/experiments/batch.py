@@ -62,7 +62,9 @@ def run_all(preset: str, only: Sequence[str] = ()) -> list[Outcome]:
     chosen = [n for n in ordered_notebooks() if n.name.startswith(tuple(only) or "")]
     if not chosen:
         names = ", ".join(n.stem for n in ordered_notebooks())
-        raise ValueError(f"--only {' '.join(only)} matches no notebook; there are {names}")
+        raise ValueError(
+            f"--only {' '.join(only)} matches no notebook; there are {names}"
+        )
     folder = paths.runs() / preset
     outcomes = []
     for position, notebook in enumerate(chosen, 1):
