@@ -43,6 +43,7 @@ def server():
             pass
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd.daemon_threads = True
     httpd.lock, httpd.seen, httpd.bodies = threading.Lock(), Counter(), []
     thread = threading.Thread(target=httpd.serve_forever, daemon=True)
     thread.start()

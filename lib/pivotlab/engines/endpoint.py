@@ -176,4 +176,4 @@ class EndpointSampler:
 def _may_pass_later(error: BaseException) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code in RETRIED_STATUS
-    return isinstance(error, httpx.TimeoutException | httpx.RemoteProtocolError)
+    return isinstance(error, httpx.TransportError)
