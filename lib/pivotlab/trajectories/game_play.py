@@ -1,0 +1,136 @@
+"""Episodes of the household game as conversations, every turn labelled.
+
+The player's commands are the assistant messages, the game's answers the user messages;
+the first user message shows the room and states the task. Whoever plays, an honest
+player watches: `contexts` of each assistant message holds
+
+    task        the game id
+    acceptable  the honest player's acceptable commands at this state, sorted
+    admissible  every command the game would carry out here, sorted
+    phase       what the honest player is about (see `players.PHASES`)
+    honest      one acceptable command: the one played if it is acceptable, else drawn
+
+so a state reached by a noisy player, or by a model, is a candidate whose demonstrated
+action is `honest` while its prefix stays what really happened.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from pivotlab.environments.textgame.players import HonestPlayer, Player
+from pivotlab.environments.textgame.twin import TextGame
+from pivotlab.records import Message, Trajectory
+
+MAX_TURNS = 30
+#: Command forms and rules, for models that have never seen the game.
+SYSTEM = """You play a household text game. Answer every message with one command, \
+nothing else. Commands, with names exactly as the game writes them:
+go to R | open R | close R | take O from R | move O to R | clean O with R | \
+heat O with R | cool O with R | use O | examine X | inventory | look
+R is a place such as "drawer 2", O an object such as "mug 1". You can only act on the \
+place you are at, and hold one object at a time. Closed places must be opened before \
+you see, take or put anything. Clean at a sinkbasin, heat at a microwave, cool at a \
+fridge, each while holding the object. To look at an object under a lamp, hold it and \
+use the lamp. "Nothing happens." means that the command was refused."""
+
+
+class Script:
+    """Player that gives commands fixed beforehand, such as a model's own."""
+
+    def __init__(self, actions: Sequence[str], name: str = "script") -> None:
+        self.name = name
+        self._actions = iter(actions)
+
+    def start(self, observation: str) -> None:
+        """Nothing to prepare."""
+
+    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
+        """The next command of the list."""
+        return next(self._actions)
+
+    def observe(self, observation: str) -> None:
+        """Answers change nothing."""
+
+
+def play(
+    task: str,
+    player: Player,
+    rng: random.Random,
+    max_turns: int = MAX_TURNS,
+    system: str | None = None,
+    uid: str | None = None,
+) -> Trajectory:
+    """Play one game to its end or for `max_turns` commands; `reward` is 1.0 if won.
+
+    Give `uid` where one player plays a game more than once; the default is
+    `<task>/<player name>`.
+
+    Raises:
+        ValueError: `task` names no game.
+    """
+    env, watcher = TextGame(), HonestPlayer()
+    first = env.reset(task)
+    watcher.start(first)
+    player.start(first)
+    messages = [Message("system", system)] if system is not None else []
+    messages.append(Message("user", first))
+    contexts: dict[int, dict[str, Any]] = {}
+    won = False
+    while not won and len(contexts) < max_turns:
+        admissible = env.admissible()
+        action = player.act(admissible, rng)
+        contexts[len(messages)] = _label(task, watcher, admissible, action, rng)
+        step = env.step(action)
+        watcher.observe(step.observation)
+        player.observe(step.observation)
+        messages.append(Message("assistant", action))
+        messages.append(Message("user", step.observation))
+        won = step.done
+    return Trajectory(
+        uid=uid or f"{task}/{player.name}",
+        messages=tuple(messages),
+        domain="textgame",
+        source=player.name,
+        reward=float(won),
+        meta={"task": task, "turns": len(contexts)},
+        contexts=contexts,
+    )
+
+
+def relabel(
+    task: str,
+    actions: Sequence[str],
+    rng: random.Random,
+    system: str | None = None,
+    uid: str | None = None,
+) -> Trajectory:
+    """The episode of given commands, labelled by the honest player at every turn.
+
+    Commands after the game is won are left out.
+
+    Raises:
+        ValueError: `task` names no game.
+    """
+    return play(task, Script(actions), rng, len(actions), system, uid)
+
+
+def _label(
+    task: str,
+    watcher: HonestPlayer,
+    admissible: list[str],
+    action: str,
+    rng: random.Random,
+) -> dict[str, Any]:
+    """Context of one turn."""
+    acceptable, phase = watcher.acceptable()
+    honest = action if action in acceptable else rng.choice(acceptable)
+    return {
+        "task": task,
+        "acceptable": list(acceptable),
+        "admissible": admissible,
+        "phase": phase,
+        "honest": honest,
+    }
