@@ -82,6 +82,20 @@ class KVCache:
         """Every row `copies` times, copies of one row next to each other."""
         return self.select([r for r in range(self.rows) for _ in range(copies)])
 
+    def join(self, other: KVCache) -> KVCache:
+        """A new cache with the rows of this one, then those of `other`."""
+        room = max(self.capacity, other.capacity)
+
+        def stack(above: Tensor, below: Tensor) -> Tensor:
+            both = (F.pad(t, (0, 0, 0, room - t.shape[2])) for t in (above, below))
+            return torch.cat(list(both))
+
+        return KVCache(
+            [stack(a, b) for a, b in zip(self.keys, other.keys, strict=True)],
+            [stack(a, b) for a, b in zip(self.values, other.values, strict=True)],
+            torch.cat([self.lengths, other.lengths]),
+        )
+
     def reserve(self, capacity: int) -> None:
         """Make room for `capacity` tokens a row, growing by half at least."""
         if capacity <= self.capacity:
@@ -283,13 +297,15 @@ class Decoder:
         mask = plan.mask
         if mask is None:
             mask = _additive(positions, width, self.model.dtype)
-        output = self.model(
+        training = self.model.training
+        output = self.model.eval()(
             input_ids=ids,
             position_ids=positions,
             attention_mask=mask,
             use_cache=True,
             **{cache_name: _ForeignCache(cache, plan)},
         )
+        self.model.train(training)
         return output.logits[plan.slots, plan.offsets].float()
 
     def _plan(
