@@ -79,8 +79,8 @@ class VllmSampler:
         """Prompt tokens seen, those found in the prefix cache, and their ratio."""
         seen, cached = self._counts["prompt_tokens"], self._counts["cached_tokens"]
         return {
-            "prompt_tokens": seen,
-            "cached_tokens": cached,
+            "prompt_tokens": float(seen),
+            "cached_tokens": float(cached),
             "hit_rate": cached / seen if seen else 0.0,
         }
 
