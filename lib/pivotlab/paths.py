@@ -1,6 +1,7 @@
 """Where things lie. One root, found from this file, so that every working directory works.
 
-`PIVOTLAB_HOME` moves what a run writes (run folders and caches) out of the checkout;
+`PIVOTLAB_HOME` moves what a run writes (run folders, figures, records, caches) out of
+the checkout, while what is committed is always read from `FIGURES` and `RESULTS`;
 `PIVOTLAB_MIRROR` names a folder that holds registered data files already.
 """
 
@@ -26,6 +27,16 @@ def home() -> Path:
 def runs() -> Path:
     """Folder that holds one folder per run."""
     return home() / "runs"
+
+
+def figures() -> Path:
+    """Where figures are written; `FIGURES` unless `PIVOTLAB_HOME` says otherwise."""
+    return home() / "figures"
+
+
+def results() -> Path:
+    """Where records are written; `RESULTS` unless `PIVOTLAB_HOME` says otherwise."""
+    return home() / "data" / "results"
 
 
 def cache() -> Path:

@@ -1,0 +1,156 @@
+"""Headless execution of one notebook by papermill, without papermill's silent failures.
+
+papermill accepts misspelt parameters with a warning, needs a display for its progress
+bar, and leaves a half-run notebook under the name of the result. Here an unknown
+parameter stops before anything runs, and `output` exists only if every cell passed; the
+notebook of a failed run is kept as `<output>.failed.ipynb` and named in the error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import papermill
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+
+class NotebookError(RuntimeError):
+    """A cell failed; the message says which, why, and where the notebook lies."""
+
+
+def parameters(notebook: Path | str) -> dict[str, Any]:
+    """Name -> default of the notebook's parameters cell.
+
+    Raises:
+        FileNotFoundError: there is no such notebook.
+        ValueError: it has no parameters.
+    """
+    if not Path(notebook).is_file():
+        raise FileNotFoundError(f"no notebook {notebook}")
+    found = papermill.inspect_notebook(str(notebook))
+    if not found:
+        raise ValueError(f"{notebook} has no cell tagged 'parameters'")
+    return {
+        name: ast.literal_eval(parameter["default"])
+        for name, parameter in found.items()
+    }
+
+
+def check_parameters(notebook: Path | str, given: Mapping[str, Any]) -> None:
+    """Refuse names the notebook doesn't have.
+
+    Raises:
+        ValueError: names the parameter and the nearest valid names.
+    """
+    known = parameters(notebook)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3) or sorted(known)
+            raise ValueError(
+                f"{Path(notebook).name} has no parameter {name!r}; "
+                f"did you mean {', '.join(near)}?"
+            )
+
+
+def execute(
+    notebook: Path | str,
+    output: Path | str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    timeout: int | None = None,
+) -> Path:
+    """Run every cell of a notebook with some parameters replaced.
+
+    The kernel starts in the caller's working directory; notebooks find their files
+    through `pivotlab.paths`, so any directory does.
+
+    Args:
+        output: the executed notebook; its folder is made if missing.
+        params: values by parameter name.
+        timeout: seconds per cell, None for no limit.
+
+    Returns:
+        `output`, resolved.
+
+    Raises:
+        FileNotFoundError: there is no such notebook.
+        ValueError: unknown parameter.
+        NotebookError: a cell failed or the kernel died.
+    """
+    notebook, output = Path(notebook).resolve(), Path(output).resolve()
+    check_parameters(notebook, params or {})
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_suffix(".part.ipynb")
+    failed = output.with_suffix(".failed.ipynb")
+    # Bars fill an executed notebook with junk; a user's own setting wins.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    try:
+        papermill.execute_notebook(
+            str(notebook),
+            str(part),
+            parameters=dict(params or {}),
+            kernel_name="python3",
+            progress_bar=False,
+            execution_timeout=timeout,
+        )
+    except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
+        os.replace(part, failed)
+        raise NotebookError(f"{_reason(notebook, error)}; see {failed}") from error
+    failed.unlink(missing_ok=True)
+    os.replace(part, output)
+    return output
+
+
+def _reason(notebook: Path, error: Exception) -> str:
+    """One line: which cell, which error."""
+    if isinstance(error, PapermillExecutionError):
+        what = f"cell [{error.exec_count}]: {error.ename}: {error.evalue}"
+    else:
+        what = f"{type(error).__name__}: {error}"
+    return f"{notebook.name} failed in {' '.join(what.split())}"
+
+
+def parse_value(text: str) -> Any:
+    """A command-line value: a Python literal where it is one, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; 0 on success, 1 when a cell failed, 2 on a bad request."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pivotlab.experiments.notebooks", description=__doc__
+    )
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE")
+    )
+    parser.add_argument("--preset", help="short for -p preset PRESET")
+    options = parser.parse_args(arguments)
+    params = {name: parse_value(value) for name, value in options.p}
+    if options.preset is not None:
+        params["preset"] = options.preset
+    try:
+        print(execute(options.notebook, options.output, params))
+    except NotebookError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except (FileNotFoundError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""A run is a folder; a record is a row of a tidy table. Both are written atomically.
+
+A run folder holds `params.json`, `metrics.csv`, `results.json` and `env.txt` (and, when
+a notebook made it, the executed notebook). While the run lasts its files end in
+`.part`, so a file without that ending always belongs to a run that finished.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import shutil
+import subprocess
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pivotlab import paths
+
+#: Packages whose version can change a number.
+PACKAGES = (
+    "torch",
+    "transformers",
+    "trl",
+    "accelerate",
+    "peft",
+    "datasets",
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+)
+#: `metrics.csv.part` is at most this many seconds behind.
+FLUSH_SECONDS = 1.0
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole: a reader or a crash sees the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)
+
+
+def commit() -> str:
+    """Commit of the checkout, `+` if tracked files differ; `unknown` without git."""
+    try:
+        head, status = (
+            subprocess.run(
+                ["git", "-C", str(paths.ROOT), *command],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=20,
+            ).stdout.strip()
+            for command in (
+                ["rev-parse", "--short=12", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no"],
+            )
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return head + ("+" if status else "")
+
+
+def hardware() -> dict[str, str]:
+    """Processor, cores this process may use, memory, and accelerator if any."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        model = lines[0].partition(":")[2].strip() if lines else model
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    found = {"cpu": model, "cores": _cores(), "memory": f"{memory:.1f} GiB"}
+    return found | {"gpu": _gpu()}
+
+
+def provenance(seeds: Sequence[int] = ()) -> dict[str, str]:
+    """What a number depends on beside its parameters, as text.
+
+    Returns:
+        commit, UTC time, seeds, python, platform, hardware, thread setting, and one
+        `version: PACKAGE` entry per package of `PACKAGES`.
+    """
+    facts = {
+        "commit": commit(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seeds": " ".join(map(str, seeds)),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **hardware(),
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+    }
+    for package in PACKAGES:
+        try:
+            facts[f"version: {package}"] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            facts[f"version: {package}"] = "not installed"
+    return facts
+
+
+class Run:
+    """One run and its folder; use as a context manager, or call `finish` yourself.
+
+    Example:
+        with Run("quick/05_pivotrl", params={"steps": 60}, seeds=[0]) as run:
+            run.log(step=1, reward=0.25)
+            run.results["success"] = 0.4
+    """
+
+    def __init__(
+        self,
+        name: str,
+        params: Mapping[str, Any],
+        seeds: Sequence[int] = (),
+        folder: Path | None = None,
+    ):
+        """
+        Args:
+            name: folder below `folder`; slashes make subfolders.
+            params: JSON-able settings that define the run.
+            folder: where run folders lie; default `paths.runs()`.
+
+        Raises:
+            TypeError: `params` is not JSON-able.
+        """
+        self.folder = (folder or paths.runs()) / name
+        self.results: dict[str, Any] = {}
+        self._params = json.dumps(dict(params), indent=2, sort_keys=True) + "\n"
+        self._seeds = tuple(seeds)
+        self._rows: list[dict[str, Any]] = []
+        self._start = self._flushed = time.monotonic()
+        for leftover in ("metrics.csv.part", "error.txt"):
+            (self.folder / leftover).unlink(missing_ok=True)
+        write_text(self.folder / "params.json.part", self._params)
+
+    def log(self, **values: Any) -> None:
+        """Append one row of metrics; columns may differ from row to row."""
+        self._rows.append(values)
+        if time.monotonic() - self._flushed >= FLUSH_SECONDS:
+            self._flush()
+
+    def seconds(self) -> float:
+        """Wall seconds since the run began."""
+        return time.monotonic() - self._start
+
+    def finish(self, **results: Any) -> Path:
+        """Write everything for good; returns the folder.
+
+        `results.json` comes last: where it exists, the run is complete.
+        """
+        self.results.update(results)
+        facts = provenance(self._seeds) | {"seconds": f"{self.seconds():.1f}"}
+        text = "".join(f"{key}: {value}\n" for key, value in facts.items())
+        self._flush()
+        write_text(self.folder / "env.txt", text)
+        for name in ("params.json", "metrics.csv"):
+            os.replace(self.folder / f"{name}.part", self.folder / name)
+        results_text = json.dumps(self.results, indent=2, sort_keys=True, default=float)
+        write_text(self.folder / "results.json", results_text + "\n")
+        return self.folder
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if error is None:
+            self.finish()
+            return
+        self._flush()
+        lines = traceback.format_exception(kind, error, trace)
+        write_text(self.folder / "error.txt", "".join(lines))
+
+    def _flush(self) -> None:
+        write_text(self.folder / "metrics.csv.part", rows_to_csv(self._rows))
+        self._flushed = time.monotonic()
+
+
+def finished(
+    name: str, params: Mapping[str, Any], folder: Path | None = None
+) -> dict[str, Any] | None:
+    """Results of a complete run with exactly these parameters, else None.
+
+    A batch calls it before each run, which makes the batch resumable.
+    """
+    place = (folder or paths.runs()) / name
+    if not (place / "results.json").exists():
+        return None
+    wanted = json.loads(json.dumps(dict(params)))
+    if json.loads((place / "params.json").read_text()) != wanted:
+        return None
+    return json.loads((place / "results.json").read_text())
+
+
+def merge_records(
+    name: str,
+    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
+    keys: Sequence[str],
+    folder: Path | None = None,
+) -> Path:
+    """Upsert rows into the table `<name>.csv`: a row replaces the one with equal keys.
+
+    Rows are sorted by `keys` (numbers as numbers), untouched rows keep their text, and
+    concurrent writers take turns.
+
+    Args:
+        keys: columns that identify a measurement, e.g. arm, seed, split.
+        folder: default `paths.results()`.
+
+    Raises:
+        ValueError: a key column is missing, or two new rows have equal keys.
+    """
+    new = _as_text(pd.DataFrame(rows))
+    missing = [key for key in keys if key not in new.columns]
+    if missing:
+        raise ValueError(f"{name}: rows lack the key columns {', '.join(missing)}")
+    twice = new[new.duplicated(list(keys))]
+    if len(twice):
+        shown = ", ".join(f"{k}={twice.iloc[0][k]}" for k in keys)
+        raise ValueError(f"{name}: {len(twice)} repeated keys, first: {shown}")
+    path = (folder or paths.results()) / f"{name}.csv"
+    with _lock(path):
+        old = read_records(name, folder) if path.exists() else new.iloc[:0]
+        merged = pd.concat([old, new], ignore_index=True).fillna("")
+        merged = merged.drop_duplicates(list(keys), keep="last")
+        merged = merged.sort_values(list(keys), key=_number_or_text, kind="stable")
+        write_text(path, merged.to_csv(index=False, lineterminator="\n"))
+    return path
+
+
+def read_records(name: str, folder: Path | None = None) -> pd.DataFrame:
+    """The table `<name>.csv` as text, cell for cell; convert columns as you need them.
+
+    Raises:
+        FileNotFoundError: there is no such table; the message lists those that exist.
+    """
+    place = folder or paths.results()
+    path = place / f"{name}.csv"
+    if not path.exists():
+        there = ", ".join(sorted(p.stem for p in place.glob("*.csv"))) or "none"
+        raise FileNotFoundError(f"no records {name!r} in {place}; there are: {there}")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """CSV text of rows whose columns are the union, in order of first appearance."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    text = table.to_csv(index=False, float_format="%.10g")
+    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+
+
+def _number_or_text(column: pd.Series) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce")
+    return column if numbers.isna().any() else numbers
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """One writer at a time; the lock lies among the caches, not beside the data."""
+    place = paths.cache() / "locks"
+    place.mkdir(parents=True, exist_ok=True)
+    with open(place / f"{path.name}.lock", "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _cores() -> str:
+    usable = getattr(os, "sched_getaffinity", None)
+    return str(len(usable(0)) if usable else os.cpu_count())
+
+
+def _gpu() -> str:
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "none"
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, timeout=20)
+    return "; ".join(answer.stdout.split("\n")).strip("; ") or "none"

@@ -1,0 +1,153 @@
+"""Run folders and record tables: whole or absent, merged by key."""
+
+import json
+import multiprocessing
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pivotlab import paths
+from pivotlab.experiments import runs
+
+
+def test_a_finished_run_is_one_folder_with_four_files(tmp_path):
+    with runs.Run("quick/x", {"steps": 3}, seeds=[0, 1], folder=tmp_path) as run:
+        run.log(step=1, reward=0.5)
+        run.log(step=2, reward=0.75, kl=0.1)
+        run.results["success"] = np.float64(0.25)
+    names = sorted(p.name for p in (tmp_path / "quick/x").iterdir())
+    assert names == ["env.txt", "metrics.csv", "params.json", "results.json"]
+    metrics = (run.folder / "metrics.csv").read_text()
+    assert metrics == "step,reward,kl\n1,0.5,\n2,0.75,0.1\n"
+    assert json.loads((run.folder / "params.json").read_text()) == {"steps": 3}
+    assert json.loads((run.folder / "results.json").read_text()) == {"success": 0.25}
+    env = dict(
+        line.split(": ", 1)
+        for line in (run.folder / "env.txt").read_text().splitlines()
+        if not line.startswith("version")
+    )
+    assert env["seeds"] == "0 1" and float(env["seconds"]) >= 0
+
+
+def test_default_folder_follows_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIVOTLAB_HOME", str(tmp_path))
+    run = runs.Run("x", {})
+    assert run.finish(value=1) == tmp_path / "runs" / "x"
+    path = runs.merge_records("t", [{"a": 1}], ["a"])
+    assert path == tmp_path / "data" / "results" / "t.csv"
+
+
+def test_a_failing_run_keeps_what_it_computed_and_the_old_result(tmp_path):
+    with runs.Run("x", {"steps": 1}, folder=tmp_path) as run:
+        run.results["value"] = 1
+    with (
+        pytest.raises(ZeroDivisionError),
+        runs.Run("x", {"steps": 2}, folder=tmp_path) as run,
+    ):
+        run.log(step=1, loss=0.5)
+        1 / 0  # noqa: B018
+    assert (run.folder / "metrics.csv.part").read_text() == "step,loss\n1,0.5\n"
+    assert "ZeroDivisionError" in (run.folder / "error.txt").read_text()
+    assert runs.finished("x", {"steps": 1}, tmp_path) == {"value": 1}
+    with runs.Run("x", {"steps": 2}, folder=tmp_path) as run:
+        run.results["value"] = 2
+    assert not (run.folder / "error.txt").exists()
+    assert not list(run.folder.glob("*.part"))
+
+
+def test_finished_wants_a_complete_run_with_the_same_parameters(tmp_path):
+    params = {"steps": 3, "seeds": (0, 1)}
+    assert runs.finished("x", params, tmp_path) is None
+    run = runs.Run("x", params, folder=tmp_path)
+    assert runs.finished("x", params, tmp_path) is None
+    run.finish(value=7)
+    assert runs.finished("x", params, tmp_path) == {"value": 7}
+    assert runs.finished("x", params | {"steps": 4}, tmp_path) is None
+
+
+def test_metrics_are_on_disk_before_the_run_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "FLUSH_SECONDS", 0.0)
+    run = runs.Run("x", {}, folder=tmp_path)
+    run.log(step=1)
+    assert (run.folder / "metrics.csv.part").read_text() == "step\n1\n"
+
+
+def test_parameters_that_are_not_data_are_refused(tmp_path):
+    with pytest.raises(TypeError):
+        runs.Run("x", {"model": object()}, folder=tmp_path)
+    assert not (tmp_path / "x").exists()
+
+
+def test_merging_replaces_equal_keys_and_keeps_the_rest(tmp_path):
+    keys = ["arm", "seed"]
+    first = [{"arm": "sft", "seed": s, "success": 0.1 * s} for s in (10, 2, 1)]
+    path = runs.merge_records("arms", first, keys, tmp_path)
+    assert path.read_text() == "arm,seed,success\nsft,1,0.1\nsft,2,0.2\nsft,10,1\n"
+    again = pd.DataFrame({"arm": ["sft", "base"], "seed": [2, 0], "note": ["x", "y"]})
+    runs.merge_records("arms", again, keys, tmp_path)
+    assert path.read_text() == (
+        "arm,seed,success,note\nbase,0,,y\nsft,1,0.1,\nsft,2,,x\nsft,10,1,\n"
+    )
+    before = path.read_bytes()
+    runs.merge_records("arms", again, keys, tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_untouched_rows_keep_their_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n007,0.30\nnull,NaN\n")
+    runs.merge_records("t", [{"a": "x", "b": 1.0}], ["a"], tmp_path)
+    assert path.read_text() == "a,b\n007,0.30\nnull,NaN\nx,1\n"
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ([{"seed": 1}], "t: rows lack the key columns arm"),
+        ([{"arm": "a", "seed": 1}] * 2, "t: 1 repeated keys, first: arm=a, seed=1"),
+    ],
+)
+def test_bad_records_are_named_and_nothing_is_written(tmp_path, rows, message):
+    with pytest.raises(ValueError, match=message):
+        runs.merge_records("t", rows, ["arm", "seed"], tmp_path)
+    assert not (tmp_path / "t.csv").exists()
+
+
+def _merge_one(folder, seed):
+    runs.merge_records("t", [{"seed": seed, "value": seed}], ["seed"], folder)
+
+
+def test_concurrent_writers_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("fork")
+    workers = [
+        context.Process(target=_merge_one, args=(tmp_path, seed)) for seed in range(12)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    table = runs.read_records("t", tmp_path)
+    assert table["seed"].tolist() == [str(seed) for seed in range(12)]
+
+
+def test_missing_table_lists_those_that_exist(tmp_path):
+    runs.merge_records("arms", [{"a": 1}], ["a"], tmp_path)
+    with pytest.raises(FileNotFoundError, match="no records 'armz' .* are: arms"):
+        runs.read_records("armz", tmp_path)
+
+
+def test_provenance_names_commit_versions_and_hardware(monkeypatch):
+    facts = runs.provenance([3])
+    head = subprocess.run(
+        ["git", "-C", str(paths.ROOT), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    assert head.startswith(facts["commit"].rstrip("+")) or facts["commit"] == "unknown"
+    assert facts["version: trl"] == "1.16.0"
+    assert int(facts["cores"]) >= 1 and facts["memory"].endswith("GiB")
+    monkeypatch.setenv("PATH", "")
+    assert runs.commit() == "unknown"
+    assert runs.hardware()["gpu"] == "none"
