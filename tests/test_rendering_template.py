@@ -1,0 +1,157 @@
+"""What chat templates print, lose and refuse, and what is done about it."""
+
+import json
+
+import chat_templates
+import pytest
+
+from pivotlab.records import Message, ToolCall
+from pivotlab.rendering import Renderer
+from pivotlab.rendering.template import ChatTemplate, lost_texts
+
+TOOLS = (
+    {
+        "type": "function",
+        "function": {
+            "name": "find_hotel",
+            "description": "Hotels of a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string"},
+                    "stars": {"type": "integer"},
+                },
+                "required": ["city"],
+            },
+        },
+    },
+)
+CALL = ToolCall("find_hotel", {"city": "São Paulo", "stars": 4}, "call_0001")
+TALK = (
+    Message("system", "Be brief."),
+    Message("user", "A hotel in São Paulo, please."),
+    Message("assistant", "", (CALL,)),
+    Message("tool", '["Ibis"]', name="find_hotel", tool_call_id="call_0001"),
+    Message("assistant", "The Ibis has a room."),
+)
+
+
+def render(name, messages, tools=(), **kwargs):
+    return ChatTemplate(chat_templates.tokenizer(name), {}).render(
+        messages, tools, **kwargs
+    )
+
+
+@pytest.mark.parametrize(
+    "name, arguments, results, schemas, reasoning, bare",
+    [
+        ("qwen3_hybrid", "dict", True, True, True, False),
+        ("qwen3_instruct_2507", "dict", True, True, False, False),
+        ("qwen3_thinking_2507", "dict", True, True, True, False),
+        ("qwen3_coder", "dict", True, True, False, False),
+        ("smollm2", "none", False, False, False, False),
+        ("hermes", "dict", True, True, False, False),
+        ("llama3", "dict", True, True, False, True),
+        ("string_arguments", "string", True, False, False, False),
+    ],
+)
+def test_probes_find_what_a_template_prints(
+    name, arguments, results, schemas, reasoning, bare
+):
+    found = ChatTemplate(chat_templates.tokenizer(name), {}).capabilities
+    assert (found.arguments, found.results, found.schemas) == (
+        arguments,
+        results,
+        schemas,
+    )
+    assert (found.reasoning, found.bare_json) == (reasoning, bare)
+
+
+@pytest.mark.parametrize("name", [*chat_templates.NAMES, "string_arguments"])
+def test_no_text_is_lost_under_any_template(name):
+    renderer = Renderer(chat_templates.tokenizer(name))
+    assert renderer.lost(TALK, TOOLS) == []
+    assert "find_hotel" in renderer.text(TALK[:2], TOOLS)
+
+
+@pytest.mark.parametrize("name", [*chat_templates.NAMES, "string_arguments"])
+def test_thinking_of_the_last_turn_is_printed(name):
+    renderer = Renderer(chat_templates.tokenizer(name))
+    answer = Message("assistant", "Yes.", reasoning="The user asked twice.")
+    assert renderer.lost([Message("user", "Well?"), answer]) == []
+
+
+def test_lost_text_names_the_message_and_the_part():
+    messages = [
+        Message("user", "one"),
+        Message("assistant", "two", (ToolCall("f", {"k": "v"}),), "why"),
+        Message("user", "one"),
+    ]
+    found = lost_texts(messages, "one two f k")
+    assert [(t.message, t.part, t.text) for t in found] == [
+        (1, "reasoning", "why"),
+        (1, "call", "v"),
+        (2, "content", "one"),
+    ]
+
+
+def test_llama_template_loses_text_next_to_a_call_and_says_so():
+    messages = [Message("user", "u"), Message("assistant", "Let me look.", (CALL,))]
+    found = Renderer(chat_templates.tokenizer("llama3")).lost(messages)
+    assert [(t.message, t.part) for t in found] == [(1, "content")]
+
+
+def test_llama_template_refuses_parallel_calls_with_a_reason():
+    messages = [Message("user", "u"), Message("assistant", "", (CALL, CALL))]
+    with pytest.raises(
+        ValueError, match="only one call per turn.*roles: user assistant"
+    ):
+        render("llama3", messages)
+
+
+@pytest.mark.parametrize("name", ["qwen3_coder", "hermes", "string_arguments"])
+def test_V15_string_arguments_render_under_both_kinds_of_template(name):
+    as_text = ToolCall("find_hotel", json.dumps({"city": "Rome"}))
+    as_object = ToolCall("find_hotel", {"city": "Rome"})
+    texts = {
+        render(name, [Message("user", "u"), Message("assistant", "", (call,))])
+        for call in (as_object, ToolCall("find_hotel", {"city": "Rome"}))
+    }
+    assert len(texts) == 1 and "Rome" in texts.pop()
+    raw = render(name, [Message("user", "u"), Message("assistant", "", (as_text,))])
+    assert "Rome" in raw
+
+
+@pytest.mark.parametrize("name", chat_templates.NAMES)
+def test_V21_a_malformed_call_in_history_does_not_break_later_prompts(name):
+    broken = ToolCall("open_file", '{"path": "x')
+    messages = [Message("user", "u")]
+    for turn in range(6):
+        call = broken if turn == 3 else ToolCall("open_file", {"path": f"p{turn}"})
+        messages += [Message("assistant", "", (call,)), Message("tool", f"r{turn}")]
+    renderer = Renderer(chat_templates.tokenizer(name))
+    for turn in (4, 5):
+        prefix = messages[: 1 + 2 * turn]
+        assert f"r{turn - 1}" in renderer.text(prefix)
+        assert renderer.lost(prefix) == []
+
+
+def test_an_empty_call_argument_text_is_an_empty_object():
+    text = render("hermes", [TALK[1], Message("assistant", "", (ToolCall("f", ""),))])
+    assert '"arguments": {}' in text
+
+
+def test_tools_go_into_the_system_text_where_a_template_prints_none():
+    text = render("smollm2", TALK[:2], TOOLS)
+    assert text.startswith("<|im_start|>system\nBe brief.\n\nThese functions")
+    assert "find_hotel" in render("smollm2", TALK[1:2], TOOLS)
+
+
+def test_an_empty_prefix_and_a_missing_template_are_clear_errors():
+    with pytest.raises(ValueError, match="empty prefix"):
+        render("smollm2", [])
+    bare = chat_templates.tokenizer("smollm2").__class__(
+        tokenizer_object=chat_templates.tokenizer("smollm2").backend_tokenizer
+    )
+    with pytest.raises(ValueError, match="has no chat template"):
+        ChatTemplate(bare, {})
