@@ -119,6 +119,7 @@ def facts() -> dict[str, Any]:
     return data
 
 
+@cache
 def homes(kind: str) -> tuple[str, ...]:
     """Receptacle types on which an object of type `kind` fits, sorted."""
     if kind in facts()["toggleable"]:

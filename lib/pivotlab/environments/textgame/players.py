@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pivotlab.environments.textgame.belief import Belief, kind
 from pivotlab.environments.textgame.games import facts
@@ -31,6 +31,7 @@ PHASES = (
 Verdict = tuple[tuple[str, ...], str]
 
 
+@runtime_checkable
 class Player(Protocol):
     """Plays one game: `start`, then `act` and `observe` in turn."""
 
