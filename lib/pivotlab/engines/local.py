@@ -1,35 +1,48 @@
 """Sampling with a transformers model in this process, every prefix token paid for once.
 
-Prompts that extend each other (the turns of one trajectory) share one row of the
-key-value cache; every prompt samples from its own position of it. Nothing is kept
-between two calls, so `sample` always follows the live weights of a model in training.
+The prompts of one call share whatever prefix they have in common: the turns of a
+trajectory become one pass over its tokens, and every turn samples from its own position
+of that one cache. Samples of all turns and trajectories decode together.
+
+Nothing is kept between two calls, so `sample` always follows the live weights of a
+model in training. Sample j of a prompt depends on its seed and j only (`noise`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from pivotlab.engines.decoder import Decoder, KVCache
+from pivotlab.engines.decoder import Decoder
+from pivotlab.engines.forked_decode import ForkedDecode
 from pivotlab.engines.noise import draw, uniform
+from pivotlab.engines.prefix_plan import Ids, PrefixPlan, deepest, plan_prefixes
+from pivotlab.engines.prefix_store import PrefixStore
 from pivotlab.engines.protocol import Sample, Sampling
+from pivotlab.engines.shared_decode import SharedDecode, decode_order
+
+#: Most samples that decode together; more do not make a matrix product faster.
+MOST_ROWS = 1024
 
 
 @dataclass
 class SamplerReport:
-    """What the sampler has done so far, in tokens (in prompts for `prompts`).
+    """What the sampler has done so far: prompts, then tokens, then prompts again.
 
-    `reused` counts prompt tokens whose keys and values another prompt had paid for.
+    `reused` counts prompt tokens whose keys and values another prompt had paid for;
+    `fallbacks` counts prompts that had to be copied once per sample (`ForkedDecode`).
     """
 
     prompts: int = 0
     prefilled: int = 0
     reused: int = 0
     decoded: int = 0
+    fallbacks: int = 0
 
     def __str__(self) -> str:
         return ", ".join(f"{f.name} {getattr(self, f.name):,}" for f in fields(self))
@@ -43,9 +56,19 @@ class LocalSampler:
         >>> sampler.sample([[1, 2, 3]], 8, Sampling(stop_ids=(2,)), seeds=[0])
     """
 
-    def __init__(self, model: PreTrainedModel):
+    def __init__(self, model: PreTrainedModel, cache_mb: int = 1024):
+        """
+        Args:
+            model: on any device, in any float type.
+            cache_mb: memory for keys and values, MiB; half for prompts, half for
+                samples. A single prompt or its n samples may exceed it.
+
+        Raises:
+            ValueError: see `Decoder`.
+        """
         self.model = model
         self.decoder = Decoder(model)
+        self.cache_bytes = cache_mb * 2**20
         self.report = SamplerReport()
 
     @torch.inference_mode()
@@ -62,66 +85,149 @@ class LocalSampler:
             ValueError: an empty prompt, or not one seed per prompt.
         """
         if len(seeds) != len(prompts):
-            raise ValueError(f"{len(prompts)} prompts need as many seeds: {len(seeds)}")
+            raise ValueError(f"{len(prompts)} prompts, but {len(seeds)} seeds")
         if not all(len(p) for p in prompts):
-            raise ValueError(
-                "an empty prompt can't be continued; give one token or more"
-            )
-        training = self.model.training
-        self.model.eval()
-        try:
-            return self._sample([tuple(p) for p in prompts], n, sampling, seeds)
-        finally:
-            self.model.train(training)
-
-    def _sample(self, prompts, n, sampling, seeds) -> list[list[Sample]]:
-        order = sorted(range(len(prompts)), key=lambda i: prompts[i], reverse=True)
-        rows: list[tuple[int, ...]] = []
-        row_of = []
-        for i in order:
-            if not rows or rows[-1][: len(prompts[i])] != prompts[i]:
-                rows.append(prompts[i])
-            row_of.append(len(rows) - 1)
-        self.report.prompts += len(prompts)
-        self.report.prefilled += sum(map(len, rows))
-        self.report.reused += sum(map(len, prompts)) - sum(map(len, rows))
-        cache, _ = self.decoder.prefill(rows)
-        ends = [len(prompts[i]) for i in order]
-        cache = cache.select(row_of, [end - 1 for end in ends])
-        logits = self.decoder.step(cache, torch.tensor([prompts[i][-1] for i in order]))
-        noise = uniform(
-            np.repeat(np.array([seeds[i] for i in order]), n)[:, None],
-            np.tile(np.arange(n), len(order))[:, None],
-            np.arange(sampling.max_new_tokens)[None],
-        )
-        drawn = self._decode(
-            cache.fork(n), logits.repeat_interleave(n, 0), noise, sampling
-        )
+            raise ValueError("an empty prompt can't be continued; give a token or more")
+        distinct = [tuple(p) for p in prompts]
         results: list[list[Sample]] = [[] for _ in prompts]
-        for k, i in enumerate(order):
-            results[i] = drawn[k * n : (k + 1) * n]
+        with evaluating(self.model):
+            for wave in self._waves(distinct):
+                for rows, part in self._continuations(
+                    [distinct[i] for i in wave], n, sampling
+                ):
+                    chosen = [wave[r] for r in rows]
+                    drawn = self._decode(part, [seeds[i] for i in chosen], n, sampling)
+                    for k, i in enumerate(chosen):
+                        results[i] = drawn[k * n : (k + 1) * n]
         return results
 
-    def _decode(self, cache: KVCache, logits, noise, s: Sampling) -> list[Sample]:
-        tokens: list[list[int]] = [[] for _ in noise]
-        log_probs: list[list[float]] = [[] for _ in noise]
-        active = list(range(len(noise)))
-        for step in range(s.max_new_tokens):
-            picked, scores = draw(logits, s.temperature, noise[active, step])
-            for row, token, score in zip(
-                active, picked.tolist(), scores.tolist(), strict=True
-            ):
-                tokens[row].append(token)
-                log_probs[row].append(score)
-            self.report.decoded += len(active)
-            keep = [i for i, r in enumerate(active) if tokens[r][-1] not in s.stop_ids]
-            if not keep or step + 1 == s.max_new_tokens:
+    def _waves(self, prompts: list[Ids]) -> Iterator[list[int]]:
+        """Prompt indices, sorted so that shared prefixes meet, cut to the memory."""
+        most = max(1, self.cache_bytes // 2 // self._token_bytes())
+        order = sorted(range(len(prompts)), key=lambda i: prompts[i], reverse=True)
+        wave: list[int] = []
+        held, leaf = 0, ()
+        for i in order:
+            if leaf[: len(prompts[i])] != prompts[i]:
+                leaf = prompts[i]
+                if wave and held + len(leaf) > most:
+                    yield wave
+                    wave, held = [], 0
+                held += len(leaf)
+            wave.append(i)
+        if wave:
+            yield wave
+
+    def _continuations(
+        self, prompts: list[Ids], n: int, sampling: Sampling
+    ) -> Iterator[tuple[list[int], SharedDecode | ForkedDecode]]:
+        """Batches of prompts (indices) with their samples ready to decode."""
+        plan = plan_prefixes(prompts) if self.decoder.lean else None
+        order = list(range(len(prompts)))
+        if plan is not None:
+            store = PrefixStore(self.decoder, plan)
+            order = decode_order(store, order)
+        size = max(1, self._most_rows(prompts, n, sampling) // n)
+        self._count(prompts, plan)
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            if plan is None:
+                yield rows, ForkedDecode(self.decoder, [prompts[i] for i in rows], n)
+            else:
+                yield rows, SharedDecode(store, rows, n)
+
+    def _most_rows(self, prompts: list[Ids], n: int, sampling: Sampling) -> int:
+        held = sampling.max_new_tokens
+        if not self.decoder.lean:
+            held += max(map(len, prompts))
+        # Logits, probabilities and their sums exist once per row for a moment.
+        logits = 16 * self.decoder.config.vocab_size
+        fitting = self.cache_bytes // 2 // (held * self._token_bytes() + logits)
+        return min(MOST_ROWS, fitting)
+
+    def _token_bytes(self) -> int:
+        d = self.decoder
+        layers, width = d.config.num_hidden_layers, d.kv_heads * d.head_dim
+        return 2 * layers * width * d.model.dtype.itemsize
+
+    def _count(self, prompts: list[Ids], plan: PrefixPlan | None) -> None:
+        computed = sum(map(len, deepest(prompts))) if plan is None else plan.computed
+        self.report.prompts += len(prompts)
+        self.report.fallbacks += len(prompts) if plan is None else 0
+        self.report.prefilled += computed
+        self.report.reused += sum(map(len, prompts)) - computed
+
+    def _decode(
+        self,
+        part: SharedDecode | ForkedDecode,
+        seeds: list[int],
+        n: int,
+        sampling: Sampling,
+    ) -> list[Sample]:
+        """Draw tokens until every sample has stopped or is full."""
+        batch, steps = len(seeds) * n, sampling.max_new_tokens
+        noise = sample_noise(seeds, n, steps)
+        tokens = np.zeros((batch, steps), dtype=np.int64)
+        scores = np.zeros((batch, steps), dtype=np.float32)
+        lengths = np.full(batch, steps)
+        stopped = np.zeros(batch, dtype=bool)
+        rows = np.arange(batch)
+        logits = part.first_logits()
+        for step in range(steps):
+            picked, picked_scores = draw(
+                logits, sampling.temperature, noise[rows, step]
+            )
+            tokens[rows, step] = picked.cpu().numpy()
+            scores[rows, step] = picked_scores.cpu().numpy()
+            ended = np.isin(tokens[rows, step], sampling.stop_ids) & ~stopped[rows]
+            lengths[rows[ended]] = step + 1
+            stopped[rows[ended]] = True
+            alive = np.flatnonzero(~stopped[rows])
+            if not len(alive) or step + 1 == steps:
                 break
-            if len(keep) < len(active):
-                cache = cache.select(keep)
-                active, picked = [active[i] for i in keep], picked[keep]
-            logits = self.decoder.step(cache, picked)
-        return [
-            Sample(tuple(t), t[-1] not in s.stop_ids, tuple(p) if s.log_probs else ())
-            for t, p in zip(tokens, log_probs, strict=True)
-        ]
+            if len(alive) <= 0.875 * len(rows):
+                kept = torch.from_numpy(alive).to(picked.device)
+                part.keep(kept)
+                rows, picked = rows[alive], picked[kept]
+            logits = part.step(picked)
+        self.report.decoded += int(lengths.sum())
+        return collect(tokens, scores, lengths, stopped, sampling.log_probs)
+
+
+def sample_noise(seeds: Sequence[int], n: int, steps: int) -> np.ndarray:
+    """Uniforms "prompts*n steps": row i * n + j belongs to (seeds[i], j)."""
+    words = np.array([seed & (2**64 - 1) for seed in seeds], dtype=np.uint64)
+    noise = uniform(
+        words[:, None, None], np.arange(n)[:, None], np.arange(steps)[None, None]
+    )
+    return np.asarray(noise).reshape(len(seeds) * n, steps)
+
+
+def collect(
+    tokens: np.ndarray,
+    scores: np.ndarray,
+    lengths: np.ndarray,
+    stopped: np.ndarray,
+    log_probs: bool,
+) -> list[Sample]:
+    """Rows of drawn tokens as samples; log-probabilities only if wanted."""
+    return [
+        Sample(
+            tuple(tokens[i, :length].tolist()),
+            truncated=not stopped[i],
+            log_probs=tuple(scores[i, :length].tolist()) if log_probs else (),
+        )
+        for i, length in enumerate(lengths)
+    ]
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    """Dropout off inside; every module's own mode comes back after."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
