@@ -238,7 +238,7 @@ def _look(world: World, state: State, verb: str, first: int) -> str:
         return wording.inventory(world.items[state.held] if state.held >= 0 else None)
     if verb == "look":
         return (
-            wording.middle(world.names)
+            wording.middle(())
             if state.at < 0
             else wording.facing(world.names[state.at])
         )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 WELCOME = "-= Welcome to TextWorld, ALFRED! =-\n\n"
 NOTHING = "Nothing happens."
 EMPTY_HANDED = "You are not carrying anything."
-HELP = """
+HELP = """\
 Available commands:
   look:                             look around your current location
   inventory:                        check your current inventory
@@ -83,7 +83,9 @@ def listing(names: Sequence[str]) -> str:
 
 
 def middle(receptacles: Sequence[str]) -> str:
-    """Answer to `look` before the first move."""
+    """First lines of a game. To `look` before the first move the game answers the same
+    with "nothing" in place of the list.
+    """
     return (
         "You are in the middle of a room. Looking quickly around you, you see "
         f"{listing(receptacles)}."
