@@ -1,0 +1,189 @@
+"""Supervised fine-tuning on the data of the other methods: the baseline of PivotRL.
+
+Two forms of the same data. `turn_rows`: one row per candidate turn, its prefix as
+prompt and loss on the demonstrated action alone; with the same schedule as the RL
+methods they see the same turns at the same step. `conversation_rows`: one row per
+trajectory, every token once, loss on all of its decisions; cheaper per turn, and what
+SFT usually means.
+
+Departures from the paper:
+1. The sources print no SFT recipe; optimizer, schedule and batch are those of PivotRL.
+2. The loss is the mean over the tokens of a step (TRL's), so long actions weigh more.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from datasets import Dataset
+from peft import PeftConfig
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from trl import SFTConfig, SFTTrainer
+
+from pivotlab.records import Candidate, Trajectory
+from pivotlab.rendering import Renderer
+from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
+from pivotlab.training.schedule import turn_schedule
+from pivotlab.training.settings import TrainingSettings, trainer_fields
+from pivotlab.training.trl_compat import release
+
+#: Label of tokens that carry no loss.
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class SupervisedRow:
+    """One training sequence.
+
+    Attributes:
+        ids: its tokens.
+        labels: the token where it carries loss, else `IGNORED`; same length.
+        turns: assistant turns that carry loss.
+    """
+
+    ids: tuple[int, ...]
+    labels: tuple[int, ...]
+    turns: int = 1
+
+
+@dataclass(frozen=True)
+class SFTSettings(TrainingSettings):
+    """Settings of one run.
+
+    Attributes:
+        rows_per_step: turns, or conversations, of a step.
+    """
+
+    rows_per_step: int = 8
+
+
+def turn_rows(
+    tokenizer: PreTrainedTokenizerBase, candidates: Sequence[Candidate]
+) -> list[SupervisedRow]:
+    """A row per candidate: loss on the demonstrated action given its prefix."""
+    renderer = Renderer(tokenizer)
+    rows = []
+    for candidate in candidates:
+        prefix, tools = candidate.prefix, candidate.tools
+        prompt = renderer.prompt_ids(prefix, tools)
+        action = renderer.completion_ids(prefix, candidate.expert, tools)
+        labels = (IGNORED,) * len(prompt) + tuple(action)
+        rows.append(SupervisedRow((*prompt, *action), labels))
+    return rows
+
+
+def conversation_rows(
+    tokenizer: PreTrainedTokenizerBase, trajectories: Iterable[Trajectory]
+) -> list[SupervisedRow]:
+    """A row per trajectory: loss on every assistant turn that is a decision.
+
+    Trajectories without a decision make no row.
+
+    Raises:
+        ValueError: the template rewrites earlier turns, so no one sequence holds them.
+    """
+    renderer = Renderer(tokenizer)
+    rows = []
+    for trajectory in trajectories:
+        conversation = renderer.conversation(trajectory)
+        if not all(conversation.append_only):
+            raise ValueError(
+                f"trajectory {trajectory.uid}: the chat template rewrites earlier "
+                "turns; train on turn_rows instead"
+            )
+        places = zip(trajectory.assistant_turns(), conversation.spans, strict=True)
+        spans = [span for index, span in places if index not in trajectory.skips]
+        labels = [IGNORED] * len(conversation.ids)
+        for start, stop in spans:
+            labels[start:stop] = conversation.ids[start:stop]
+        if spans:
+            rows.append(SupervisedRow(conversation.ids, tuple(labels), len(spans)))
+    return rows
+
+
+def train_sft(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[SupervisedRow],
+    settings: SFTSettings,
+    *,
+    evaluations: Evaluations | None = None,
+    peft_config: PeftConfig | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+) -> TrainingRun:
+    """Train `model` in place on `rows`.
+
+    Args:
+        model: what to start from.
+        tokenizer: its pad token fills short rows.
+        rows: from `turn_rows` or `conversation_rows`.
+        settings: see `SFTSettings`.
+        evaluations: what to measure at which steps.
+        peft_config: trains an adapter instead of the weights.
+        folder: keeps checkpoints; needed if `settings.save_every` or `resume` is set.
+        resume: continue from the last whole checkpoint in `folder`, if there is one.
+
+    Raises:
+        ValueError: no rows, a row beyond the model's window, or settings that do not
+            divide the batch evenly.
+    """
+    if folder is None and (settings.save_every or resume):
+        raise ValueError("checkpoints need a place: pass folder=...")
+    _check_window(model, rows)
+    per_step = settings.rows_per_step
+    order = turn_schedule(len(rows), settings.steps, per_step, settings.seed)
+    turns = [0, *accumulate(rows[i].turns for i in order)]
+    columns = {
+        "input_ids": [list(row.ids) for row in rows],
+        "labels": [list(row.labels) for row in rows],
+    }
+    with ExitStack() as stack:
+        place = folder or stack.enter_context(tempfile.TemporaryDirectory())
+        trainer = SFTTrainer(
+            release(model),
+            sft_config(settings, Path(place)),
+            train_dataset=Dataset.from_dict(columns).select(order),
+            processing_class=tokenizer,
+            peft_config=peft_config,
+        )
+        recorder = Recorder(lambda step: turns[step * per_step], evaluations, "SFT")
+        return run(trainer, recorder, folder, resume)
+
+
+def sft_config(settings: SFTSettings, folder: Path) -> SFTConfig:
+    """TRL's configuration of a run; the rows are tokens already and in order.
+
+    Raises:
+        ValueError: the step's rows don't divide by processes x micro-batches.
+    """
+    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.gradient_accumulation
+    if settings.rows_per_step % parts:
+        raise ValueError(
+            f"rows_per_step={settings.rows_per_step} must be a multiple of processes x "
+            f"gradient_accumulation = {parts}"
+        )
+    fields = {
+        "per_device_train_batch_size": settings.rows_per_step // parts,
+        "dataset_kwargs": {"skip_prepare_dataset": True},
+        "train_sampling_strategy": "sequential",
+        "max_length": None,
+    }
+    return SFTConfig(**{**fields, **trainer_fields(settings, folder)})
+
+
+def _check_window(model: PreTrainedModel, rows: Sequence[SupervisedRow]) -> None:
+    config = model.config.get_text_config(decoder=True)
+    window = getattr(config, "max_position_embeddings", None)
+    longest = max((len(row.ids) for row in rows), default=0)
+    if window and longest > window:
+        raise ValueError(
+            f"a row of {longest} tokens exceeds the model's window of {window}; leave "
+            "such turns out when you build candidates"
+        )
