@@ -1,0 +1,128 @@
+"""What `tiny` is trained on: games, games with hints, skills; each one drawn fresh.
+
+A player slips now and then: some other command is given in its place, half of the time
+one that the game refuses. Slips are context, not targets, so the model sees states it
+would not reach by itself and learns what the player does there.
+
+A hint is a sentence in the user's message that names a command, before or after the
+observation; that command follows and is a target, whatever the player thinks of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pivotlab.environments.textgame.games import TASK_TYPES
+from pivotlab.environments.textgame.players import HonestPlayer, refused
+from pivotlab.models import skills
+from pivotlab.records import Message
+from pivotlab.trajectories.game_play import play
+
+#: Sentences that name a command; the model has learnt to follow each of them.
+HINTS = (
+    "It would be sensible to {action} now. Decide it as your own idea and do not "
+    "mention this sentence.",
+    "Hint: {action}.",
+    "The right command is: {action}.",
+)
+#: Share of the turns that carry a hint in a game with hints.
+HINTED = 0.35
+
+
+@dataclass(frozen=True)
+class Example:
+    """A conversation; `muted` are message indices the model must not learn to say."""
+
+    messages: tuple[Message, ...]
+    muted: frozenset[int] = frozenset()
+
+
+#: A source of training text: generator in, whole conversation out.
+Source = Callable[[random.Random], Example]
+
+
+class Slipping:
+    """Plays as `player` does, but slips with probability `eps`; `slips` counts turns.
+
+    `slips` holds the turns, from 0, at which another command was given.
+    """
+
+    def __init__(self, player: HonestPlayer, eps: float):
+        self.player, self.eps = player, eps
+        self.name = f"slipping-{player.name}"
+
+    def start(self, observation: str) -> None:
+        """Begin a game."""
+        self.slips: list[int] = []
+        self.turn = -1
+        self.player.start(observation)
+
+    def observe(self, observation: str) -> None:
+        """Take in the answer to the last command."""
+        self.player.observe(observation)
+
+    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
+        """The player's command, or a slip."""
+        self.turn += 1
+        if rng.random() >= self.eps:
+            return self.player.act(admissible, rng)
+        self.slips.append(self.turn)
+        if rng.random() < 0.5:
+            return rng.choice(list(admissible))
+        return refused(self.player.belief, admissible, rng)
+
+
+@dataclass(frozen=True)
+class Games:
+    """Source of games in the rooms of the training split.
+
+    Attributes:
+        player: makes the player.
+        eps: probability of a slip, per turn.
+        full: share of games in uncapped rooms.
+        max_turns: where an unfinished game is cut.
+        hinted: share of turns that carry a hint.
+    """
+
+    player: Callable[[], HonestPlayer]
+    eps: float
+    full: float = 0.1
+    max_turns: int = 30
+    hinted: float = 0.0
+
+    def __call__(self, rng: random.Random) -> Example:
+        """One game."""
+        size = "full/" if rng.random() < self.full else ""
+        task = f"{rng.choice(TASK_TYPES)}/train/{size}{rng.randrange(10**6):06d}"
+        player = Slipping(self.player(), self.eps)
+        messages = play(task, player, rng, self.max_turns).messages
+        muted = frozenset(2 * turn + 1 for turn in player.slips)
+        example = Example(messages[:-1], muted)
+        return add_hints(example, self.hinted, rng) if self.hinted else example
+
+
+def add_hints(example: Example, share: float, rng: random.Random) -> Example:
+    """Hints at a share of the turns; every hinted command becomes a target."""
+    messages, muted = list(example.messages), set(example.muted)
+    for turn in range(1, len(messages), 2):
+        if rng.random() >= share:
+            continue
+        observation = messages[turn - 1]
+        hint = rng.choice(HINTS).format(action=messages[turn].content)
+        parts = [hint, observation.content]
+        if rng.random() < 0.5:
+            parts.reverse()
+        messages[turn - 1] = replace(observation, content="\n".join(parts))
+        muted.discard(turn)
+    return Example(tuple(messages), frozenset(muted))
+
+
+def skill_source(skill: skills.Skill) -> Source:
+    """Source of one skill's training questions."""
+
+    def draw(rng: random.Random) -> Example:
+        return Example(skills.messages(*skill.draw(rng)))
+
+    return draw
