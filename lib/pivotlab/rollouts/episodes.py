@@ -146,7 +146,9 @@ def _play_together(
             turns = [episodes[i].turn for i in asked]
             stops = episodes[0].grower.stop_ids
             sampling = replace(
-                settings.sampling, stop_ids=(*settings.sampling.stop_ids, *stops)
+                settings.sampling,
+                stop_ids=(*settings.sampling.stop_ids, *stops),
+                log_probs=True,
             )
             samples = player.take_turns(asked, prompts, seeds, turns, sampling)
             for i, sample in zip(asked, samples, strict=True):

@@ -39,7 +39,8 @@ class PromptGrower:
             raise ValueError(f"history must be >= 0 or None for all, got {history}")
         self.renderer = renderer
         self.history = history
-        self.append_only = history is None and self._context_free()
+        shown_whole = history is None and renderer.history is None
+        self.append_only = shown_whole and self._context_free()
         self._seams: dict[tuple[str, str | None], list[int]] = {}
 
     def first(self, messages: Sequence[Message]) -> list[int]:
