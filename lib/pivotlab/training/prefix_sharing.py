@@ -237,11 +237,14 @@ def attention_mask(
     """
     rows, time = ends.shape
     if implementation == "flex_attention":
-
-        def rule(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            return (key <= query) & (query < ends[row, key])
-
-        return create_block_mask(rule, rows, None, time, time, device=ends.device)
+        return create_block_mask(
+            lambda row, head, query, key: (key <= query) & (query < ends[row, key]),
+            rows,
+            None,
+            time,
+            time,
+            device=ends.device,
+        )
     mask = torch.zeros(rows, 1, time, time, dtype=dtype, device=ends.device)
     return mask.masked_fill_(~visible(ends)[:, None], float("-inf"))
 
@@ -278,7 +281,9 @@ def refusal(model: nn.Module) -> str | None:
     config = causal_model(model).config.get_text_config(decoder=True)
     if config._attn_implementation not in ("eager", "sdpa", "flex_attention"):
         return f"attention {config._attn_implementation!r} takes no mask of its own"
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    window = getattr(config, "sliding_window", None)
+    default = "sliding_attention" if window else "full_attention"
+    kinds = set(getattr(config, "layer_types", None) or [default])
     if kinds != {"full_attention"}:
         return f"layers of kind {sorted(kinds - {'full_attention'})}"
     return None
@@ -355,10 +360,12 @@ class PrefixSharingTrainer(PivotTrainer):
     def _disagreement(self, model: nn.Module, tokens: TokenBatch) -> str | None:
         """Compare both ways on the first group; every process decides alike."""
         prompts = tokens.input_ids[:, : -tokens.completion_width]
-        group = (prompts == prompts[:1]).all(1).nonzero()[:, 0]
+        group = (prompts == prompts[:1]).all(1)
+        # Without padding on the left: a model of absolute positions would count it.
+        start = int(tokens.attention_mask[0].argmax())
         probe = TokenBatch(
-            tokens.input_ids[group],
-            tokens.attention_mask[group],
+            tokens.input_ids[group, start:],
+            tokens.attention_mask[group, start:],
             tokens.completion_width,
             tokens.micro_batch,
         )
