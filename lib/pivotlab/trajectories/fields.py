@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+
+#: The escape of a surrogate, half of a character outside the basic plane.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 #: Keys under which the parts of a message carry their text.
 _TEXT_KEYS = ("text", "refusal", "thinking")
@@ -18,13 +22,14 @@ class FormatError(ValueError):
 
 
 def loads(text: str, field: str = "row") -> Any:
-    """Decoded JSON text.
+    """Decoded JSON text; halves of characters (cut emoji) become U+FFFD.
 
     Raises:
         FormatError: the text is not JSON (or nested too deeply to decode).
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        return _mended(value) if _SURROGATE.search(text) else value
     except (ValueError, RecursionError) as error:
         raise FormatError(
             field, f"is not JSON ({error})", "repair the text or remove the row"
@@ -95,6 +100,20 @@ def kind(value: Any) -> str:
         return "null"
     names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return names.get(type(value), "a number")
+
+
+def _mended(value: Any) -> Any:
+    """The value without lone surrogates, which no tokenizer or file accepts."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    elif isinstance(value, list):
+        return [_mended(v) for v in value]
+    elif isinstance(value, dict):
+        return {_mended(k): _mended(v) for k, v in value.items()}
+    return value
 
 
 def _is_part(value: Any) -> bool:

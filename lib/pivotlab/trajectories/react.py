@@ -1,0 +1,168 @@
+"""ReAct-style flat text: games with `> ` lines, numbered steps, and prompt rows.
+
+- Games (ALFWorld): model lines start with `> `, the environment's text follows. A
+  `think:` line that is answered is a turn of its own without an action
+  (`thought_only`); one that is not answered, and KnowAgent's `> Think:` and
+  `> ActionPath:` lines, are the reasoning of the next action.
+- Steps (HotpotQA, WebShop): `Thought 1:`, `Action 1:`, `Observation 1:`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pivotlab.records import Trajectory
+from pivotlab.trajectories import fields
+from pivotlab.trajectories.assembly import Draft, Origin
+
+_MODEL_LINE = re.compile(r"^>(?: |$)", re.MULTILINE)
+_THOUGHT = re.compile(r"(?:think|actionpath) ?:", re.IGNORECASE)
+_MARKER = re.compile(
+    r"^(ActionPath|Thought|Action|Observation)(?: \d+)?:", re.MULTILINE
+)
+_STEP = re.compile(r"^Action(?: \d+)?: *\w+\[", re.MULTILINE)
+_RAN_ON = re.compile(r"^Observation(?: \d+)?:", re.MULTILINE)
+_ACTION = re.compile(r"^Action(?: \d+)?:", re.MULTILINE | re.IGNORECASE)
+
+
+def is_game(text: Any) -> bool:
+    """Is this a flat game with `> ` lines?"""
+    return isinstance(text, str) and _MODEL_LINE.search(text) is not None
+
+
+def is_steps(text: Any) -> bool:
+    """Is this flat text with Thought, Action and Observation lines?"""
+    return isinstance(text, str) and _ACTION.search(text) is not None
+
+
+def is_step(text: str) -> bool:
+    """Is this one turn that ends in `Action: name[...]`?"""
+    return _STEP.search(text) is not None
+
+
+def cut_run_on(text: str) -> tuple[str, bool]:
+    """Text before an observation that the model wrote itself, and whether it did."""
+    action = _ACTION.search(text)
+    found = _RAN_ON.search(text, action.end()) if action else None
+    return (text[: found.start()].rstrip(), True) if found else (text, False)
+
+
+def read(row: Any, origin: Origin) -> Iterator[Trajectory]:
+    """One flat trajectory: the bare text, or a row that holds it."""
+    draft = Draft(origin)
+    if isinstance(row, str):
+        add_flat(draft, row)
+        yield draft.build(domain=_domain(row))
+        return
+    text = _add_row(draft, row)
+    yield draft.build(
+        row, task=fields.string(row.get("question")), domain=_domain(text)
+    )
+
+
+def read_lines(lines: list[str], origin: Origin) -> Iterator[Trajectory]:
+    """A list of texts that alternate: observation, action, observation, ...
+
+    An "OK." right after an observation answers a thought that was taken out.
+    """
+    draft = Draft(origin)
+    agent_next = False
+    for line in lines:
+        text = line.strip()
+        if agent_next and text == "OK.":
+            draft.notes["orphan_observation"] += 1
+        elif agent_next:
+            draft.assistant(text)
+            agent_next = False
+        else:
+            draft.user(text)
+            agent_next = True
+    yield draft.build(domain="textgame")
+
+
+def add_flat(draft: Draft, text: str) -> None:
+    """Append a flat game or flat steps, whichever the text is."""
+    add_game(draft, text) if is_game(text) else add_steps(draft, text)
+
+
+def add_game(draft: Draft, text: str) -> None:
+    """Append a game: opening text, then commands and answers."""
+    opening, *chunks = _MODEL_LINE.split(text)
+    if opening.strip():
+        draft.user(opening.strip())
+    thoughts: list[str] = []
+    for chunk in chunks:
+        command, _, answer = chunk.partition("\n")
+        command, answer = command.strip(), answer.strip()
+        thought = _THOUGHT.match(command) is not None
+        if thought and not answer:
+            thoughts.append(command)
+        elif command:
+            skip = "thought_only" if thought else None
+            draft.assistant(command, (), "\n".join(thoughts), skip=skip)
+            thoughts = []
+        else:
+            draft.notes["truncated"] += 1
+        if answer:
+            draft.user(answer)
+    if thoughts:
+        draft.assistant("", (), "\n".join(thoughts))
+
+
+def add_steps(draft: Draft, text: str) -> None:
+    """Append Thought/Action turns and the observations between them."""
+    found = list(_MARKER.finditer(text))
+    opening = text[: found[0].start()] if found else text
+    if opening.strip():
+        draft.user(opening.strip())
+    turn: list[str] = []
+    acted = False
+    for this, following in zip(found, [*found[1:], None], strict=False):
+        end = following.start() if following else len(text)
+        section = text[this.start() : end].strip()
+        if this[1] == "Observation" or acted:
+            _flush(draft, turn)
+            turn, acted = [], False
+        if this[1] == "Observation":
+            draft.user(section)
+        else:
+            turn.append(section)
+            acted = this[1] == "Action"
+    _flush(draft, turn)
+
+
+def _flush(draft: Draft, turn: list[str]) -> None:
+    if turn:
+        acted = any(_ACTION.match(section) for section in turn)
+        draft.assistant("\n".join(turn), skip=None if acted else "thought_only")
+
+
+def _add_row(draft: Draft, row: dict[str, Any]) -> str:
+    """Append the flat text of a row with a prompt; returns that text."""
+    if isinstance(row.get("traj"), str):
+        text = row["traj"]
+        head, cut, tail = text.partition("### Response:\n")
+        if cut:
+            draft.user(head.strip())
+        add_flat(draft, tail if cut else text)
+        return text
+    if isinstance(row.get("output"), str):
+        asked = [row.get("instruction"), row.get("input")]
+        draft.user("\n".join(t for t in asked if isinstance(t, str) and t.strip()))
+        add_flat(draft, row["output"])
+        return row["output"]
+    prompt = fields.string(row.get("prompt")) or ""
+    question = f"Question: {row.get('question')}"
+    head, found, tail = prompt.rpartition(question)
+    if found:
+        draft.user((head + question).strip())
+    add_steps(draft, tail if found else prompt)
+    return tail
+
+
+def _domain(text: str) -> str:
+    if is_game(text):
+        return "textgame"
+    return "shop" if re.search(r"^Action: click\[", text, re.MULTILINE) else "search"
