@@ -1,0 +1,255 @@
+"""Who learns how much and who forgets how much: one cell per arm and seed.
+
+A cell trains one arm from the shipped base and evaluates it at marked steps on the same
+games and questions as every other cell. Finished cells are not repeated and a cell
+killed half-way goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from pivotlab import paths
+from pivotlab.experiments.arms import Arm, get_arm
+from pivotlab.experiments.examination import Examination
+from pivotlab.experiments.pool import Pool
+from pivotlab.experiments.presets import Preset
+from pivotlab.experiments.runs import commit, merge_records, write_text
+from pivotlab.models.registry import load_model
+from pivotlab.pivots.selection import select
+from pivotlab.records import Candidate
+from pivotlab.training.history import Evaluations, TrainingRun
+from pivotlab.training.pivotrl import PivotRLSettings, train_pivotrl
+from pivotlab.training.sft import (
+    SFTSettings,
+    SupervisedRow,
+    conversation_rows,
+    train_sft,
+    turn_rows,
+)
+from pivotlab.verifiers.exact import ExactVerifier
+from pivotlab.verifiers.placebo import PlaceboVerifier
+from pivotlab.verifiers.protocol import Verifier
+from pivotlab.verifiers.text_game import TextGameVerifier
+
+#: Steps at which the learning curves are read; a run also reads its last step.
+MARKS = (60, 120, 240, 480, 960)
+#: Columns that identify a row of each record table.
+KEYS = {
+    "pivotrl_arms": ("arm", "seed", "steps", "split", "decoding", "task_type"),
+    "pivotrl_retention": ("arm", "seed", "steps", "skill", "decoding"),
+    "pivotrl_distance": ("arm", "seed", "steps", "states", "direction"),
+    "pivotrl_training": ("arm", "seed", "steps"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One arm at one seed, trained for `steps`."""
+
+    arm: str
+    seed: int
+    steps: int
+
+    def folder(self, preset: Preset) -> Path:
+        """Where its evaluations and checkpoints lie."""
+        name = re.sub(r"[^a-z0-9.=-]+", "_", self.arm)
+        return paths.runs() / preset.name / "comparison" / name / f"seed-{self.seed}"
+
+
+def marks(preset: Preset, cell: Cell) -> list[int]:
+    """Evaluated steps of a cell; step 0 belongs to the arm "base" alone."""
+    if get_arm(cell.arm).objective == "none":
+        return [0]
+    return sorted({m for m in MARKS if m <= cell.steps} | {cell.steps})
+
+
+def training_turns(pool: Pool, preset: Preset) -> int:
+    """How many turns every arm trains on: what the scarcest selection has, at most one
+    per trajectory on average."""
+    counts = [
+        len(
+            select(
+                pool.candidates, pool.profiles_under(r), "pivots", preset.lambda_diff
+            )
+        )
+        for r in ("functional", "exact")
+    ]
+    return min(*counts, preset.trajectories)
+
+
+def arm_turns(arm: Arm, pool: Pool, preset: Preset, seed: int) -> list[Candidate]:
+    """The turns of one arm: its rule on profiles under its own reward, equal number."""
+    return select(
+        pool.candidates,
+        pool.profiles_under(arm.reward),
+        "random" if arm.turns == "conversations" else arm.turns,
+        preset.lambda_diff,
+        training_turns(pool, preset),
+        seed,
+    )
+
+
+def run_cell(
+    cell: Cell, preset: Preset, pool: Pool, examination: Examination
+) -> dict[str, list[dict]]:
+    """Train and evaluate one cell, or read what a finished one left.
+
+    Returns:
+        Rows of each table of `KEYS`.
+
+    Raises:
+        ValueError: unknown arm.
+    """
+    arm, folder = get_arm(cell.arm), cell.folder(preset)
+    wanted = {**asdict(cell), **asdict(preset), "marks": marks(preset, cell)}
+    settings = json.loads(json.dumps(wanted))
+    done, asked = folder / "rows.json", folder / "params.json"
+    if asked.exists() and json.loads(asked.read_text()) != settings:
+        raise ValueError(
+            f"{folder} holds a run with other settings; delete it to run this one"
+        )
+    if not done.exists():
+        write_text(asked, json.dumps(settings, indent=2))
+        model, tokenizer = load_model(preset.model)
+
+        def evaluate(policy: PreTrainedModel, step: int) -> dict[str, float]:
+            rows = examination.examine(policy)
+            write_text(folder / f"step-{step}.json", json.dumps(rows))
+            return examination.headline(rows)
+
+        if arm.objective == "none":
+            evaluate(model, 0)
+            history = []
+        else:
+            evaluations = Evaluations(evaluate, marks(preset, cell))
+            trained = train(
+                arm, cell, preset, pool, model, tokenizer, evaluations, folder
+            )
+            history = training_rows(trained, preset)
+        write_text(done, json.dumps(_rows(cell, preset, folder, history)))
+    return json.loads(done.read_text())
+
+
+def train(
+    arm: Arm,
+    cell: Cell,
+    preset: Preset,
+    pool: Pool,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    evaluations: Evaluations | None,
+    folder: Path,
+) -> TrainingRun:
+    """Train one arm in place; checkpoints lie in `folder`."""
+    keep = {"evaluations": evaluations, "folder": folder, "resume": True}
+    shared = {"steps": cell.steps, "seed": cell.seed, "save_every": min(MARKS)}
+    turns = arm_turns(arm, pool, preset, cell.seed)
+    if arm.objective == "sft":
+        rate = arm.learning_rate or preset.sft_learning_rate
+        rows, per_step = _supervised(arm, pool, turns, tokenizer, preset)
+        settings = SFTSettings(learning_rate=rate, rows_per_step=per_step, **shared)
+        return train_sft(model, tokenizer, rows, settings, **keep)
+    settings = PivotRLSettings(
+        learning_rate=arm.learning_rate or preset.learning_rate,
+        prompts_per_step=preset.prompts_per_step,
+        group_size=preset.group,
+        beta=preset.beta if arm.beta is None else arm.beta,
+        epsilon=preset.clip,
+        temperature=preset.temperature,
+        max_new_tokens=preset.max_new_tokens,
+        **shared,
+    )
+    verifier = reward_verifier(arm, cell.seed)
+    strict = ExactVerifier() if arm.reward == "functional" else None
+    return train_pivotrl(
+        model, tokenizer, turns, verifier, settings, strict=strict, **keep
+    )
+
+
+def reward_verifier(arm: Arm, seed: int) -> Verifier:
+    """The verifier that pays the arm."""
+    verifiers: dict[str, Verifier] = {
+        "functional": TextGameVerifier(),
+        "exact": ExactVerifier(),
+        "placebo": PlaceboVerifier(seed),
+    }
+    return verifiers[arm.reward]
+
+
+def _supervised(
+    arm: Arm,
+    pool: Pool,
+    turns: Sequence[Candidate],
+    tokenizer: PreTrainedTokenizerBase,
+    preset: Preset,
+) -> tuple[list[SupervisedRow], int]:
+    """Rows and rows per step, such that a step sees about equally many turns."""
+    if arm.turns != "conversations":
+        return turn_rows(tokenizer, turns), preset.prompts_per_step
+    honest = [t for t in pool.trajectories if t.source == "honest"]
+    rows = conversation_rows(tokenizer, honest)
+    mean = sum(row.turns for row in rows) / len(rows)
+    return rows, max(1, round(preset.prompts_per_step / mean))
+
+
+def training_rows(trained: TrainingRun, preset: Preset) -> list[dict]:
+    """The history at every tenth step: rollout turns, seconds and TRL's metrics."""
+    wanted = ("samples", "seconds", "reward", "reward_std", "frac_reward_zero_std")
+    wanted += ("kl", "entropy", "grad_norm", "loss", "miss_rate")
+    table = trained.history
+    table = table[[c for c in wanted if c in table.columns]]
+    kept = table[(table.index % 10 == 0) | (table.index == table.index.max())]
+    return [
+        {"steps": int(step), **{k: float(v) for k, v in row.items() if pd.notna(v)}}
+        for step, row in kept.iterrows()
+    ]
+
+
+def _rows(
+    cell: Cell, preset: Preset, folder: Path, history: list[dict]
+) -> dict[str, list[dict]]:
+    """All tables of a cell, with what each row cost up to its step."""
+    costs = {row["steps"]: row for row in history}
+    stamp = {"arm": cell.arm, "seed": cell.seed}
+    grpo = get_arm(cell.arm).objective == "grpo"
+    tables: dict[str, list[dict]] = {name: [] for name in KEYS}
+    tables["pivotrl_training"] = [{**stamp, **row} for row in history]
+    for step in marks(preset, cell):
+        cost = costs.get(step, {"samples": 0.0, "seconds": 0.0})
+        spent = {
+            "rollout_turns": int(cost["samples"]) if grpo else 0,
+            "supervised_turns": 0 if grpo else int(cost["samples"]),
+            "seconds": round(cost["seconds"], 1),
+            "commit": commit(),
+        }
+        found = json.loads((folder / f"step-{step}.json").read_text())
+        spent["retention"] = _retention(found["pivotrl_retention"])
+        for name, rows in found.items():
+            extra = spent if name == "pivotrl_arms" else {}
+            tables[name] += [{**stamp, "steps": step, **row, **extra} for row in rows]
+    return tables
+
+
+def _retention(rows: list[dict]) -> float:
+    """Greedy accuracy averaged over the unrelated skills."""
+    skills = [r["accuracy"] for r in rows if r["decoding"] == "greedy"]
+    return sum(skills) / len(skills)
+
+
+def save_records(tables: Iterable[dict[str, list[dict]]], folder: Path | None) -> None:
+    """Merge the rows of cells into the record tables of `folder` (default: results)."""
+    gathered: dict[str, list[dict]] = {name: [] for name in KEYS}
+    for cell in tables:
+        for name, rows in cell.items():
+            gathered[name] += rows
+    for name, rows in gathered.items():
+        if rows:
+            merge_records(name, rows, KEYS[name], folder)
