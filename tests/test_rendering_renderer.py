@@ -4,7 +4,7 @@ import chat_templates
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_rendering_template import CALL, TALK, TOOLS
+from test_rendering_template import TALK, TOOLS
 
 from pivotlab.records import Message, ToolCall, Trajectory
 from pivotlab.rendering import Renderer
@@ -44,7 +44,7 @@ def test_spans_and_mask_by_hand():
 
 @pytest.mark.parametrize("name", chat_templates.NAMES)
 @given(texts=st.lists(words, min_size=2, max_size=8))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_every_kept_turn_has_exactly_its_own_prompt(name, texts):
     renderer, messages = RENDERERS[name], plain(*texts)
     found = renderer.conversation(trajectory(messages))
@@ -66,7 +66,7 @@ def test_every_kept_turn_has_exactly_its_own_prompt(name, texts):
 
 @pytest.mark.parametrize("name", chat_templates.NAMES)
 @given(texts=st.lists(words, min_size=2, max_size=8))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_the_fast_way_equals_the_general_way(name, texts):
     renderer, talk = RENDERERS[name], trajectory(plain(*texts))
     assert renderer.conversation(talk) == renderer._by_turn(talk)
@@ -188,7 +188,7 @@ def test_actions_of_the_thinking_template_have_an_orphan_closing_tag():
 
 
 @given(ids=st.lists(st.integers(0, 258), max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_actions_are_total(ids):
     for renderer in RENDERERS.values():
         found = renderer.action(ids, TOOLS)
@@ -203,6 +203,7 @@ def test_a_conversation_that_starts_with_the_assistant_does_not_die():
 
 
 def test_a_refused_conversation_reports_every_turn():
-    messages = [Message("user", "u"), Message("assistant", "", (CALL, CALL))]
-    found = RENDERERS["llama3"].conversation(trajectory(messages))
+    messages = [Message("user", "u"), Message("user", "v"), Message("assistant", "w")]
+    renderer = Renderer(chat_templates.tokenizer("strict"))
+    found = renderer.conversation(trajectory(messages))
     assert found.append_only == (False,) and found.ids == ()

@@ -95,18 +95,30 @@ def test_lost_text_names_the_message_and_the_part():
     ]
 
 
-def test_llama_template_loses_text_next_to_a_call_and_says_so():
-    messages = [Message("user", "u"), Message("assistant", "Let me look.", (CALL,))]
-    found = Renderer(chat_templates.tokenizer("llama3")).lost(messages)
-    assert [(t.message, t.part) for t in found] == [(1, "content")]
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("assistant", "Let me look.", (CALL,)),
+        Message("assistant", "", (CALL, CALL)),
+    ],
+    ids=["text beside a call", "parallel calls"],
+)
+def test_what_the_llama_template_cannot_print_is_written_into_the_text(message):
+    renderer = Renderer(chat_templates.tokenizer("llama3"))
+    messages = [Message("user", "u"), message]
+    assert renderer.lost(messages) == []
+    ids = renderer.completion_ids(messages[:1], message)
+    found = renderer.action(ids)
+    assert found.content == message.content
+    assert [c.arguments for c in found.tool_calls] == [
+        c.arguments for c in message.tool_calls
+    ]
 
 
-def test_llama_template_refuses_parallel_calls_with_a_reason():
-    messages = [Message("user", "u"), Message("assistant", "", (CALL, CALL))]
-    with pytest.raises(
-        ValueError, match="only one call per turn.*roles: user assistant"
-    ):
-        render("llama3", messages)
+def test_a_template_that_refuses_gives_the_reason_and_the_roles():
+    messages = [Message("user", "u"), Message("user", "v")]
+    with pytest.raises(ValueError, match="must alternate.*roles: user user"):
+        render("strict", messages)
 
 
 @pytest.mark.parametrize("name", ["qwen3_coder", "hermes", "string_arguments"])

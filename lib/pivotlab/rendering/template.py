@@ -24,10 +24,13 @@ class Capabilities:
     """What a template prints by itself.
 
     `arguments` is how it wants the arguments of a call: "dict", "string" (JSON text),
-    or "none" when it prints no calls. `bare_json` says that a call is a whole text.
+    or "none" when it prints no calls. `parallel`: several calls in one turn; `beside`:
+    text next to calls. `bare_json` says that a call is a whole text.
     """
 
     arguments: str
+    parallel: bool
+    beside: bool
     results: bool
     schemas: bool
     reasoning: bool
@@ -90,7 +93,9 @@ class ChatTemplate:
         role, content = message.role, message.content
         if message.reasoning and not can.reasoning:
             content = f"<think>\n{message.reasoning}\n</think>\n\n{content}"
-        if message.tool_calls and can.arguments == "none":
+        native = can.arguments != "none" and (can.beside or not content)
+        native = native and (can.parallel or len(message.tool_calls) == 1)
+        if message.tool_calls and not native:
             blocks = [_hermes_call(call) for call in message.tool_calls]
             content = "\n".join([content, *blocks] if content else blocks)
         if role == "tool" and not can.results:
@@ -99,7 +104,7 @@ class ChatTemplate:
         row: dict[str, Any] = {"role": role, "content": content}
         if message.reasoning and can.reasoning:
             row["reasoning_content"] = message.reasoning
-        if message.tool_calls and can.arguments != "none":
+        if message.tool_calls and native:
             as_text = can.arguments == "string"
             row["tool_calls"] = [
                 _call_row(call, as_text) for call in message.tool_calls
@@ -164,8 +169,13 @@ class ChatTemplate:
             "type": "function",
             "function": {"name": "probe_name", **_NO_PARAMETERS},
         }
+        spoken = {**call, "content": "probe text"}
+        other = _probe_call(given if as_dict else text, "probe_other")
+        twice = {**call, "tool_calls": call["tool_calls"] + other["tool_calls"]}
         return Capabilities(
             arguments=arguments,
+            parallel=self._prints([_USER, twice], ("probe_name", "probe_other")),
+            beside=self._prints([_USER, spoken], ("probe_name", "probe text")),
             results=results,
             schemas=self._prints([_USER], ("probe_name",), tools=(tool,)),
             reasoning=self._prints([_USER, thought], ("probe why",)),
@@ -283,7 +293,9 @@ _NO_PARAMETERS = {
 }
 
 
-def _probe_call(arguments: dict[str, Any] | str) -> dict[str, Any]:
-    function = {"name": "probe_name", "arguments": arguments}
+def _probe_call(
+    arguments: dict[str, Any] | str, name: str = "probe_name"
+) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
     call = {"id": "callprobe", "type": "function", "function": function}
     return {"role": "assistant", "content": "", "tool_calls": [call]}
