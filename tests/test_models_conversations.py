@@ -7,14 +7,12 @@ from pivotlab.environments.textgame.players import HonestPlayer
 from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.models.conversations import (
     HINTS,
-    Example,
     Games,
     Slipping,
     add_hints,
     skill_source,
 )
 from pivotlab.models.skills import SKILLS, is_held_out
-from pivotlab.records import Message
 from pivotlab.trajectories.game_play import play
 
 TASK = "pick_and_place_simple/train/000007"
@@ -47,7 +45,7 @@ def test_muted_messages_are_those_of_the_slips():
     assert Games(HonestPlayer, eps=0.0)(random.Random(0)).muted == frozenset()
 
 
-def test_a_hint_names_the_command_that_follows_and_unmutes_it():
+def test_a_hint_names_the_command_that_follows_a_slip_or_not():
     example = Games(HonestPlayer, eps=1.0, max_turns=6)(random.Random(0))
     hinted = add_hints(example, 1.0, random.Random(0))
     assert hinted.muted == frozenset()
@@ -62,9 +60,12 @@ def test_a_hint_names_the_command_that_follows_and_unmutes_it():
         assert hinted.messages[turn].content == command
 
 
-def test_without_hints_nothing_changes():
-    example = Example((Message("user", "a"), Message("assistant", "b")))
-    assert add_hints(example, 0.0, random.Random(0)) == example
+def test_a_game_with_hints_has_no_other_targets():
+    example = Games(HonestPlayer, eps=0.0, hinted=0.5)(random.Random(2))
+    for turn in range(1, len(example.messages), 2):
+        text = example.messages[turn - 1].content
+        starts = [hint.split("{action}")[0] for hint in HINTS]
+        assert (turn in example.muted) == (not any(s in text for s in starts))
 
 
 def test_games_are_played_in_the_rooms_of_the_training_split_by_the_rules():

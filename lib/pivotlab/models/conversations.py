@@ -5,7 +5,8 @@ one that the game refuses. Slips are context, not targets, so the model sees sta
 would not reach by itself and learns what the player does there.
 
 A hint is a sentence in the user's message that names a command, before or after the
-observation; that command follows and is a target, whatever the player thinks of it.
+observation; that command follows, whatever the player thinks of it. In a game with
+hints only the hinted commands are targets.
 """
 
 from __future__ import annotations
@@ -104,19 +105,18 @@ class Games:
 
 
 def add_hints(example: Example, share: float, rng: random.Random) -> Example:
-    """Hints at a share of the turns; every hinted command becomes a target."""
-    messages, muted = list(example.messages), set(example.muted)
-    for turn in range(1, len(messages), 2):
-        if rng.random() >= share:
-            continue
+    """Hints at a share of the turns; the other commands are muted."""
+    messages = list(example.messages)
+    turns = range(1, len(messages), 2)
+    hinted = [turn for turn in turns if rng.random() < share]
+    for turn in hinted:
         observation = messages[turn - 1]
         hint = rng.choice(HINTS).format(action=messages[turn].content)
         parts = [hint, observation.content]
         if rng.random() < 0.5:
             parts.reverse()
         messages[turn - 1] = replace(observation, content="\n".join(parts))
-        muted.discard(turn)
-    return Example(tuple(messages), frozenset(muted))
+    return Example(tuple(messages), frozenset(turns) - frozenset(hinted))
 
 
 def skill_source(skill: skills.Skill) -> Source:

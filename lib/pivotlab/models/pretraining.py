@@ -242,7 +242,7 @@ class Run:
         )
         self.optimisers = optimisers(model, stage)
         self.done = 0
-        self.history: list[dict[str, float]] = []
+        self.history: list[dict[str, float | int]] = []
 
     def step(self) -> float:
         """One optimiser step; returns its loss in nats per weighted token."""
@@ -291,7 +291,7 @@ class Run:
         self.done, self.history = state["done"], state["history"]
 
 
-def train(run: Run, checkpoint: Path, every: int = 100) -> list[dict[str, float]]:
+def train(run: Run, checkpoint: Path, every: int = 100) -> list[dict[str, float | int]]:
     """Bring a stage to its end, saving every `every` steps; resumes by itself.
 
     Returns:
