@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -117,6 +119,9 @@ def test_samples_do_not_depend_on_what_shares_the_batch(model):
     assert backwards[::-1] == alone
     fewer = LocalSampler(model).sample(prompts, 2, sampling, seeds)
     assert fewer == [samples[:2] for samples in alone]
+    more = Sampling(10, stop_ids=(5, 6), first_sample=2)
+    topped_up = LocalSampler(model).sample(prompts, 4, more, seeds)
+    assert topped_up == [samples[2:] for samples in alone]
 
 
 def test_memory_limit_changes_nothing_but_the_batches(model):
@@ -124,7 +129,8 @@ def test_memory_limit_changes_nothing_but_the_batches(model):
     sampler = LocalSampler(model)
     free = sampler.sample(prompts, 4, sampling, range(len(prompts)))
     sampler.cache_bytes = 2 * 100 * sampler._token_bytes()
-    sizes = [len(w) for w in sampler._waves([tuple(p) for p in prompts])]
+    waves = sampler._waves([tuple(p) for p in prompts], range(len(prompts)))
+    sizes = [len(wave) for wave in waves]
     assert len(sizes) > 2 and sum(sizes) == len(prompts)
     assert sampler.sample(prompts, 4, sampling, range(len(prompts))) == free
 
@@ -178,6 +184,30 @@ def test_report_counts_every_prompt_token_once():
     foreign = LocalSampler(roughened(gpt2))
     foreign.sample(prompts, 3, Sampling(4), range(len(prompts)))
     assert foreign.report.fallbacks == len(prompts)
+
+
+def test_held_prompts_are_topped_up_without_another_prefill(model):
+    prompts, sampling = mixed_prompts(), Sampling(8, stop_ids=(5, 6))
+    seeds = list(range(len(prompts)))
+    whole = LocalSampler(model).sample(prompts, 6, sampling, seeds)
+    sampler = LocalSampler(model)
+    with sampler.holding():
+        start = sampler.sample(prompts, 4, sampling, seeds)
+        paid = sampler.report.prefilled
+        some = [1, 5, 8, 0]
+        more = sampler.sample(
+            [prompts[i] for i in some],
+            2,
+            replace(sampling, first_sample=4),
+            [seeds[i] for i in some],
+        )
+    assert start == [samples[:4] for samples in whole]
+    assert more == [whole[i][4:] for i in some]
+    if sampler.decoder.lean:
+        assert sampler.report.prefilled == paid
+    before = sampler.report.prefilled
+    sampler.sample(prompts[:1], 1, sampling, [0])
+    assert sampler.report.prefilled == before + 20
 
 
 def test_live_weights_are_followed_and_modes_restored():

@@ -112,7 +112,7 @@ class EndpointSampler:
             "temperature": sampling.temperature,
             "top_p": 1.0,
             # Servers take 32 or 64 bit seeds; 31 bits pass everywhere.
-            "seed": seed % 2**31,
+            "seed": (seed + sampling.first_sample) % 2**31,
             "stop_token_ids": list(sampling.stop_ids),
             "return_token_ids": True,
             "skip_special_tokens": False,

@@ -10,7 +10,7 @@ model in training. Sample j of a prompt depends on its seed and j only (`noise`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from pivotlab.engines.decoder import Decoder
 from pivotlab.engines.forked_decode import ForkedDecode
 from pivotlab.engines.noise import draw, uniform
-from pivotlab.engines.prefix_plan import Ids, PrefixPlan, deepest, plan_prefixes
+from pivotlab.engines.prefix_plan import Ids, deepest, plan_prefixes
 from pivotlab.engines.prefix_store import PrefixStore
 from pivotlab.engines.protocol import Sample, Sampling
 from pivotlab.engines.shared_decode import SharedDecode, decode_order
@@ -70,6 +70,7 @@ class LocalSampler:
         self.decoder = Decoder(model)
         self.cache_bytes = cache_mb * 2**20
         self.report = SamplerReport()
+        self._held: dict[Ids, PrefixStore] | None = None
 
     @torch.inference_mode()
     def sample(
@@ -88,26 +89,78 @@ class LocalSampler:
             raise ValueError(f"{len(prompts)} prompts, but {len(seeds)} seeds")
         if not all(len(p) for p in prompts):
             raise ValueError("an empty prompt can't be continued; give a token or more")
-        distinct = [tuple(p) for p in prompts]
+        given = [tuple(p) for p in prompts]
         results: list[list[Sample]] = [[] for _ in prompts]
         with evaluating(self.model):
-            for wave in self._waves(distinct):
-                for rows, part in self._continuations(
-                    [distinct[i] for i in wave], n, sampling
-                ):
-                    chosen = [wave[r] for r in rows]
-                    drawn = self._decode(part, [seeds[i] for i in chosen], n, sampling)
-                    for k, i in enumerate(chosen):
-                        results[i] = drawn[k * n : (k + 1) * n]
+            for rows, part in self._continuations(given, n, sampling):
+                drawn = self._decode(part, [seeds[i] for i in rows], n, sampling)
+                for k, i in enumerate(rows):
+                    results[i] = drawn[k * n : (k + 1) * n]
         return results
 
-    def _waves(self, prompts: list[Ids]) -> Iterator[list[int]]:
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep computed prompts between the calls inside, for topping up samples.
+
+        The weights must not change inside. Takes up to twice the memory for prompts.
+        """
+        self._held = {}
+        try:
+            yield
+        finally:
+            self._held = None
+
+    def _continuations(
+        self, prompts: list[Ids], n: int, sampling: Sampling
+    ) -> Iterator[tuple[list[int], SharedDecode | ForkedDecode]]:
+        """Batches of prompts (indices) with their samples ready to decode."""
+        self.report.prompts += len(prompts)
+        size = max(1, self._most_rows(prompts, n, sampling) // n)
+        if not self.decoder.lean:
+            for wave in self._waves(prompts, range(len(prompts))):
+                self._count_forks([prompts[i] for i in wave])
+                for rows in batches(wave, size):
+                    chosen = [prompts[i] for i in rows]
+                    yield rows, ForkedDecode(self.decoder, chosen, n)
+            return
+        for store, rows in self._stores(prompts):
+            places = [store.index[prompts[i]] for i in rows]
+            for part in batches(decode_order(store, places), size):
+                shared = SharedDecode(store, [places[k] for k in part], n)
+                yield [rows[k] for k in part], shared
+
+    def _stores(self, prompts: list[Ids]) -> Iterator[tuple[PrefixStore, list[int]]]:
+        """Computed prompts, each store with the indices of those it holds."""
+        held, known = self._held or {}, {}
+        for i, prompt in enumerate(prompts):
+            known.setdefault(id(held.get(prompt)), []).append(i)
+        unknown = known.pop(id(None), [])
+        for rows in known.values():
+            self.report.reused += sum(len(prompts[i]) for i in rows)
+            yield held[prompts[rows[0]]], rows
+        for wave in self._waves(prompts, unknown):
+            plan = plan_prefixes(list(dict.fromkeys(prompts[i] for i in wave)))
+            self.report.prefilled += plan.computed
+            self.report.reused += sum(len(prompts[i]) for i in wave) - plan.computed
+            store = PrefixStore(self.decoder, plan)
+            self._hold(store)
+            yield store, wave
+
+    def _hold(self, store: PrefixStore) -> None:
+        """Remember a store inside `holding`, while all together fit the memory."""
+        if self._held is None:
+            return
+        others = {id(s): s.plan.computed for s in self._held.values()}
+        tokens = sum(others.values()) + store.plan.computed
+        if tokens * self._token_bytes() <= self.cache_bytes // 2:
+            self._held.update(dict.fromkeys(store.plan.prompts, store))
+
+    def _waves(self, prompts: list[Ids], rows: Iterable[int]) -> Iterator[list[int]]:
         """Prompt indices, sorted so that shared prefixes meet, cut to the memory."""
         most = max(1, self.cache_bytes // 2 // self._token_bytes())
-        order = sorted(range(len(prompts)), key=lambda i: prompts[i], reverse=True)
         wave: list[int] = []
         held, leaf = 0, ()
-        for i in order:
+        for i in sorted(rows, key=lambda i: prompts[i], reverse=True):
             if leaf[: len(prompts[i])] != prompts[i]:
                 leaf = prompts[i]
                 if wave and held + len(leaf) > most:
@@ -118,28 +171,10 @@ class LocalSampler:
         if wave:
             yield wave
 
-    def _continuations(
-        self, prompts: list[Ids], n: int, sampling: Sampling
-    ) -> Iterator[tuple[list[int], SharedDecode | ForkedDecode]]:
-        """Batches of prompts (indices) with their samples ready to decode."""
-        plan = plan_prefixes(prompts) if self.decoder.lean else None
-        order = list(range(len(prompts)))
-        if plan is not None:
-            store = PrefixStore(self.decoder, plan)
-            order = decode_order(store, order)
-        size = max(1, self._most_rows(prompts, n, sampling) // n)
-        self._count(prompts, plan)
-        for start in range(0, len(order), size):
-            rows = order[start : start + size]
-            if plan is None:
-                yield rows, ForkedDecode(self.decoder, [prompts[i] for i in rows], n)
-            else:
-                yield rows, SharedDecode(store, rows, n)
-
     def _most_rows(self, prompts: list[Ids], n: int, sampling: Sampling) -> int:
         held = sampling.max_new_tokens
         if not self.decoder.lean:
-            held += max(map(len, prompts))
+            held += max(map(len, prompts), default=0)
         # Logits, probabilities and their sums exist once per row for a moment.
         logits = 16 * self.decoder.config.vocab_size
         fitting = self.cache_bytes // 2 // (held * self._token_bytes() + logits)
@@ -150,10 +185,9 @@ class LocalSampler:
         layers, width = d.config.num_hidden_layers, d.kv_heads * d.head_dim
         return 2 * layers * width * d.model.dtype.itemsize
 
-    def _count(self, prompts: list[Ids], plan: PrefixPlan | None) -> None:
-        computed = sum(map(len, deepest(prompts))) if plan is None else plan.computed
-        self.report.prompts += len(prompts)
-        self.report.fallbacks += len(prompts) if plan is None else 0
+    def _count_forks(self, prompts: list[Ids]) -> None:
+        computed = sum(map(len, deepest(prompts)))
+        self.report.fallbacks += len(prompts)
         self.report.prefilled += computed
         self.report.reused += sum(map(len, prompts)) - computed
 
@@ -166,7 +200,7 @@ class LocalSampler:
     ) -> list[Sample]:
         """Draw tokens until every sample has stopped or is full."""
         batch, steps = len(seeds) * n, sampling.max_new_tokens
-        noise = sample_noise(seeds, n, steps)
+        noise = sample_noise(seeds, n, steps, sampling.first_sample)
         tokens = np.zeros((batch, steps), dtype=np.int64)
         scores = np.zeros((batch, steps), dtype=np.float32)
         lengths = np.full(batch, steps)
@@ -194,11 +228,21 @@ class LocalSampler:
         return collect(tokens, scores, lengths, stopped, sampling.log_probs)
 
 
-def sample_noise(seeds: Sequence[int], n: int, steps: int) -> np.ndarray:
-    """Uniforms "prompts*n steps": row i * n + j belongs to (seeds[i], j)."""
+def batches(items: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Consecutive parts of at most `size` items."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def sample_noise(
+    seeds: Sequence[int], n: int, steps: int, first: int = 0
+) -> np.ndarray:
+    """Uniforms "prompts*n steps": row i * n + j belongs to (seeds[i], first + j)."""
     words = np.array([seed & (2**64 - 1) for seed in seeds], dtype=np.uint64)
     noise = uniform(
-        words[:, None, None], np.arange(n)[:, None], np.arange(steps)[None, None]
+        words[:, None, None],
+        np.arange(first, first + n)[:, None],
+        np.arange(steps)[None, None],
     )
     return np.asarray(noise).reshape(len(seeds) * n, steps)
 

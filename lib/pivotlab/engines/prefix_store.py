@@ -57,11 +57,13 @@ class PrefixStore:
 
     Attributes:
         place: block and row of every leaf.
+        index: place of every prompt in the plan.
     """
 
     def __init__(self, decoder: Decoder, plan: PrefixPlan):
         self.decoder, self.plan = decoder, plan
         self.place: dict[int, tuple[Block, int]] = {}
+        self.index = {prompt: i for i, prompt in enumerate(plan.prompts)}
         self._hidden: dict[tuple[int, int], Tensor] = {}
         self._wanted: dict[int, set[int]] = {}
         for source, prompt in zip(plan.source, plan.prompts, strict=True):

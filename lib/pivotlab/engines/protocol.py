@@ -13,16 +13,18 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample. `temperature` 0 is greedy; `stop_ids` end a sample and are kept in it.
+    """How to sample. `temperature` 0 is greedy; `stop_ids` end a sample and stay in it.
 
     Top-p and top-k are absent on purpose: truncated sampling biases the ratios of the
-    policy gradient.
+    policy gradient. `first_sample` is the index of the first sample drawn: raising it
+    tops up a turn that has that many already.
     """
 
     max_new_tokens: int = 24
     temperature: float = 1.0
     stop_ids: tuple[int, ...] = ()
     log_probs: bool = False
+    first_sample: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Sampler(Protocol):
             prompts: token ids, one sequence per prompt.
             n: samples per prompt.
             sampling: temperature, length and stop rules.
-            seeds: one seed per prompt. Sample j of prompt i depends on (seeds[i], j) and
+            seeds: one seed per prompt. Sample j (counted from
+                `sampling.first_sample`) of prompt i depends on (seeds[i], j) and
                 the prompt alone, never on what else shares the batch.
 
         Returns:

@@ -59,7 +59,7 @@ class SharedDecode:
         """
         Args:
             store: the computed prefixes.
-            prompts: indices into the store's plan, in the order of `decode_order`.
+            prompts: indices into the store's plan, sorted by `decode_order`.
             n: samples per prompt; batch row i * n + j is sample j of `prompts[i]`.
         """
         self.store, self.decoder = store, store.decoder
@@ -208,16 +208,17 @@ class SharedDecode:
 
 
 def decode_order(store: PrefixStore, prompts: Sequence[int]) -> list[int]:
-    """Prompts sorted so that those that read the same keys are neighbours."""
+    """Positions in `prompts`, so ordered that readers of the same keys are adjacent."""
     number: dict[int, int] = {}
     for block, _ in store.place.values():
         number.setdefault(id(block), len(number))
 
-    def key(prompt: int) -> tuple[int, int, int, int]:
+    def key(position: int) -> tuple[int, int, int, int]:
+        prompt = prompts[position]
         block, row = store.place[store.plan.leaf[prompt]]
         return number[id(block)], row, len(store.plan.prompts[prompt]), prompt
 
-    return sorted(prompts, key=key)
+    return sorted(range(len(prompts)), key=key)
 
 
 def attention_with_lse(

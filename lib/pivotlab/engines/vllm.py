@@ -62,7 +62,7 @@ class VllmSampler:
                 max_tokens=sampling.max_new_tokens,
                 stop_token_ids=list(sampling.stop_ids),
                 logprobs=0 if sampling.log_probs else None,
-                seed=seeds[i] % 2**31,
+                seed=(seeds[i] + sampling.first_sample) % 2**31,
                 detokenize=False,
             )
             for i in order
