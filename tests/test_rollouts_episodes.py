@@ -176,6 +176,14 @@ def test_resume_and_forced_turns(renderer):
         resume(rollout, 5)
 
 
+def test_resume_inside_a_history_window(renderer):
+    lines = [["go right", "dance", "go left", "go right", "dance"]]
+    first, player = run(renderer, lines, [Start("9")], max_turns=5, history=1)
+    again, second = run(renderer, lines, [resume(first[0], 3)], max_turns=5, history=1)
+    assert second.prompts == player.prompts[3:]
+    assert [t.snapshot for t in again[0].turns] == [0, 1]
+
+
 def test_turn_limit_counts_the_turns_before_the_start(renderer):
     rollout = run(renderer, [["dance"] * 6], [Start("2")], max_turns=5)[0][0]
     again = run(renderer, [["dance"] * 6], [resume(rollout, 3)], max_turns=5)[0][0]

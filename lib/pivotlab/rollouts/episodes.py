@@ -105,10 +105,10 @@ def resume(
     seed: int = 0,
     force: Force | None = None,
 ) -> Start:
-    """Start again right before turn `turn` of a recorded whole-history rollout.
+    """Start again right before turn `turn` of a recorded rollout.
 
     Raises:
-        ValueError: the rollout has no such turn, or was recorded with a history window.
+        ValueError: the rollout has no such turn.
     """
     if not 0 <= turn < len(rollout.turns):
         raise ValueError(
@@ -116,18 +116,13 @@ def resume(
             f"not {turn}"
         )
     taken = rollout.turns[turn]
-    if taken.prompt_start:
-        raise ValueError(
-            f"turn {turn} of {rollout.task!r} was played with a history window; "
-            "pass messages and a snapshot to Start instead"
-        )
     actions = [i for i, m in enumerate(rollout.messages) if m.role == "assistant"]
     return Start(
         task=rollout.task,
         seed=seed,
         messages=rollout.messages[: actions[-len(rollout.turns) + turn]],
         snapshot=taken.snapshot,
-        prompt=rollout.token_ids[: taken.span[0]],
+        prompt=rollout.token_ids[taken.prompt_start : taken.span[0]],
         turn=len(actions) - len(rollout.turns) + turn,
         force=force,
     )
