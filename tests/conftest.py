@@ -13,6 +13,8 @@ from jaxtyping import install_import_hook  # noqa: E402
 
 install_import_hook("pivotlab", "beartype.beartype")
 
+from pivotlab import paths  # noqa: E402
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
@@ -35,3 +37,12 @@ def pytest_collection_modifyitems(config, items):
 def _run_output_stays_out_of_the_checkout(tmp_path, monkeypatch):
     """Whatever a test runs writes below its own temporary folder."""
     monkeypatch.setenv("PIVOTLAB_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def mirror():
+    """Folder with the registered real files; tests that read them need it."""
+    folder = paths.mirror()
+    if folder is None:
+        pytest.skip("set PIVOTLAB_MIRROR to the folder that holds the registered files")
+    return folder

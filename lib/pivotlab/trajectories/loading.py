@@ -158,7 +158,7 @@ def stream(
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a trajectory file")
-    origin = Origin(str(path), None, tuple(tools))
+    origin = Origin(str(path), tools=tuple(tools))
     if path.is_dir():
         yield from _read_folder(path, origin, report)
         return

@@ -149,8 +149,8 @@ def _schema(entry: dict[str, Any], field: str) -> Schema:
         function["description"] = description
     shape = inner.get("parameters") or inner.get("input_schema")
     function["parameters"] = _unpadded(shape) if isinstance(shape, dict) else _EMPTY
-    if isinstance(inner.get("strict"), bool):
-        function["strict"] = inner["strict"]
+    if inner.get("strict") is True:
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 
