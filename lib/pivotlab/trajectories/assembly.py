@@ -27,7 +27,8 @@ STOP = re.compile(r"###(?:STOP|TRANSFER|OUT-OF-SCOPE)###")
 #: Lines by which an environment gives the outcome away.
 OUTCOME = re.compile(
     r"\s*(?:Observation(?: \d+)?: *)?"
-    r"(?:Episode finished, reward = (?P<reward>\S+)|Answer is (?P<wrong>IN)?CORRECT)\s*"
+    r"(?:Episode finished, reward = (?P<reward>\S+)|Answer is (?P<wrong>IN)?CORRECT"
+    r"|Your score \(min 0\.0, max 1\.0\): (?P<score>\S+))\s*"
 )
 _OBSERVATION = re.compile(r"\s*Observation(?: \d+)?:\s*")
 _UID_KEYS = ("trajectory_id", "traj_id", "uid", "uuid", "id", "instance_id", "task_id")
@@ -227,9 +228,9 @@ class Draft:
 
 
 def _outcome(found: re.Match[str]) -> float | None:
-    if found["reward"] is None:
+    word = (found["reward"] or found["score"] or "").lower()
+    if not word:
         return 0.0 if found["wrong"] else 1.0
-    word = found["reward"].lower()
     if word in ("true", "false"):
         return float(word == "true")
     try:

@@ -52,7 +52,7 @@ def _has(key: str, kind: type | tuple[type, ...]) -> Callable[[Any], bool]:
 
 def _is_flat_row(record: Any) -> bool:
     if isinstance(record, str):
-        return react.is_game(record)
+        return react.is_game(record) or react.is_log(record)
     if not isinstance(record, dict):
         return False
     if react.is_game(record.get("traj")) or react.is_steps(record.get("traj")):
@@ -103,6 +103,7 @@ FORMATS = (
     Format("toolbench_tree", toolbench.is_tree, toolbench.read_tree),
     Format("toolbench_answer", toolbench.is_answer, toolbench.read_answer),
     Format("react_text", _is_flat_row, react.read),
+    Format("react_notebook", react.is_notebook, react.read_notebook),
     Format("text_list", _is_text_list, react.read_lines),
     Format("mini_swe_agent", mini_swe_agent.is_list, mini_swe_agent.read),
     Format("chat_list", chat.is_messages, chat.read_list),

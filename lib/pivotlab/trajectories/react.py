@@ -4,7 +4,9 @@
   `think:` line that is answered is a turn of its own without an action
   (`thought_only`); one that is not answered, and KnowAgent's `> Think:` and
   `> ActionPath:` lines, are the reasoning of the next action.
-- Steps (HotpotQA, WebShop): `Thought 1:`, `Action 1:`, `Observation 1:`.
+- Steps (HotpotQA, WebShop): `Thought 1:`, `Action 1:`, `Observation 1:`. WebShop's
+  opening `Action: reset` is `canned`, its `think[...]` a thought.
+- Printed logs (also inside notebooks): episodes between dashed lines.
 """
 
 from __future__ import annotations
@@ -23,6 +25,12 @@ _MARKER = re.compile(
     r"^(ActionPath|Thought|Action|Observation)(?: \d+)?:", re.MULTILINE
 )
 _STEP = re.compile(r"^Action(?: \d+)?: *\w+\[", re.MULTILINE)
+_NO_ACTION = re.compile(r"Action(?: \d+)?: *think\[", re.IGNORECASE)
+_SHOP = re.compile(r"^Action: click\[|^Webshop", re.MULTILINE)
+_EPISODE = re.compile(r"^-{5,}[ \t]*\n(\d+)[ \t]*\n(?=Action:)", re.MULTILINE)
+_RUNNING_SCORES = re.compile(
+    r"^\d+(?: \d+\.\d+){3}[ \t]*$\n?(?:-{5,}\s*$)?", re.MULTILINE
+)
 _RAN_ON = re.compile(r"^Observation(?: \d+)?:", re.MULTILINE)
 _ACTION = re.compile(r"^Action(?: \d+)?:", re.MULTILINE | re.IGNORECASE)
 
@@ -51,15 +59,31 @@ def cut_run_on(text: str) -> tuple[str, bool]:
 
 def read(row: Any, origin: Origin) -> Iterator[Trajectory]:
     """One flat trajectory: the bare text, or a row that holds it."""
-    draft = Draft(origin)
     if isinstance(row, str):
-        add_flat(draft, row)
-        yield draft.build(domain=_domain(row))
+        yield from _read_log(row, origin)
         return
+    draft = Draft(origin)
     text = _add_row(draft, row)
     yield draft.build(
         row, task=fields.string(row.get("question")), domain=_domain(text)
     )
+
+
+def is_log(text: Any) -> bool:
+    """Is this a printed log of several episodes?"""
+    return isinstance(text, str) and _EPISODE.search(text) is not None
+
+
+def is_notebook(record: Any) -> bool:
+    """Is this a notebook that printed a log?"""
+    return any(is_log(text) for text in _printed(record))
+
+
+def read_notebook(record: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
+    """The episodes that a notebook's cells printed."""
+    for text in _printed(record):
+        if is_log(text):
+            yield from _read_log(text, origin)
 
 
 def read_lines(lines: list[str], origin: Origin) -> Iterator[Trajectory]:
@@ -134,9 +158,42 @@ def add_steps(draft: Draft, text: str) -> None:
 
 
 def _flush(draft: Draft, turn: list[str]) -> None:
-    if turn:
-        acted = any(_ACTION.match(section) for section in turn)
-        draft.assistant("\n".join(turn), skip=None if acted else "thought_only")
+    if not turn:
+        return
+    actions = [section for section in turn if _ACTION.match(section)]
+    skip = None
+    if not actions or _NO_ACTION.match(actions[-1]):
+        skip = "thought_only"
+    elif actions[-1] == "Action: reset":
+        skip = "canned"
+    draft.assistant("\n".join(turn), skip=skip)
+
+
+def _read_log(text: str, origin: Origin) -> Iterator[Trajectory]:
+    """One episode, or each episode of a printed log."""
+    if not is_log(text):
+        draft = Draft(origin)
+        add_flat(draft, text)
+        yield draft.build(domain=_domain(text))
+        return
+    parts = _EPISODE.split(text)
+    for number, episode in zip(parts[1::2], parts[2::2], strict=True):
+        draft = Draft(origin)
+        add_steps(draft, _RUNNING_SCORES.sub("", episode))
+        yield draft.build(ident=number, task=number, domain=_domain(episode))
+
+
+def _printed(record: Any) -> Iterator[str]:
+    """What each cell of a notebook printed."""
+    cells = record.get("cells") if isinstance(record, dict) else None
+    for cell in cells if isinstance(cells, list) else []:
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        shown = [
+            fields.text(output.get("text"), "outputs")
+            for output in (outputs if isinstance(outputs, list) else [])
+            if isinstance(output, dict)
+        ]
+        yield "".join(shown)
 
 
 def _add_row(draft: Draft, row: dict[str, Any]) -> str:
@@ -165,4 +222,4 @@ def _add_row(draft: Draft, row: dict[str, Any]) -> str:
 def _domain(text: str) -> str:
     if is_game(text):
         return "textgame"
-    return "shop" if re.search(r"^Action: click\[", text, re.MULTILINE) else "search"
+    return "shop" if _SHOP.search(text) else "search"
