@@ -78,6 +78,30 @@ def test_style_ends_with_its_block():
     assert mpl.rcParams["font.size"] == before
 
 
+def test_display_that_a_backend_switches_on_survives_the_block():
+    with plotting.style():
+        mpl.interactive(True)  # what a notebook's backend does at its first figure
+    try:
+        assert mpl.is_interactive()
+    finally:
+        mpl.interactive(False)
+
+
+def test_tidy_rows_come_back_series_by_series_in_order():
+    table = pd.concat(
+        [
+            plotting.series("a", "second", [1, 2], [3.0, 4.0]),
+            plotting.series("b", "first", [1], [2.0], lo=[1.0], hi=[3.0]),
+            plotting.series("a", "first", range(2), np.zeros(2)),
+        ]
+    )
+    assert table.columns.tolist() == ["panel", "series", "x", "y", "lo", "hi"]
+    assert [name for name, _ in plotting.pick(table, "a")] == ["second", "first"]
+    ((_, rows),) = plotting.pick(table, "b")
+    assert rows[["lo", "hi"]].to_numpy().tolist() == [[1.0, 3.0]]
+    assert table["lo"].dtype == float and table["lo"].isna().sum() == 4
+
+
 def test_series_differ_by_marker_and_dash_as_well_as_colour():
     with plotting.style():
         _, ax = plotting.figure("column")

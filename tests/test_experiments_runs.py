@@ -151,3 +151,34 @@ def test_provenance_names_commit_versions_and_hardware(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert runs.commit() == "unknown"
     assert runs.hardware()["gpu"] == "none"
+
+
+def test_checks_are_recorded_by_run_and_join_its_results(tmp_path):
+    run = runs.Run("smoke/x", {}, folder=tmp_path)
+    for value in (0.5, 1.5e-16):
+        path = runs.save_checks(run, {"identity": (value, 50)})
+    (row,) = runs.read_records("checks", run.records).to_dict("records")
+    assert path == tmp_path / "smoke/x/records/checks.csv"
+    assert (row["run"], row["check"], row["n"]) == ("smoke/x", "identity", "50")
+    assert row["value"] == "1.5e-16" and row["commit"] == runs.commit()
+    run.finish()
+    assert json.loads((run.folder / "results.json").read_text()) == {
+        "identity": 1.5e-16
+    }
+
+
+@pytest.mark.parametrize(
+    "name, shown", [("smoke/x", False), ("quick/x", False), ("cpu/x", True)]
+)
+def test_only_reference_runs_write_what_the_repository_shows(tmp_path, name, shown):
+    run = runs.Run(name, {}, folder=tmp_path)
+    places = {run.figures, run.records}
+    inside = {run.folder / "figures", run.folder / "records"}
+    assert places == ({paths.figures(), paths.results()} if shown else inside)
+
+
+def test_stamp_is_one_line_with_commit_seeds_and_versions():
+    line = runs.stamp([3, 4])
+    assert line.startswith(f"commit {runs.commit()}, seeds 3 4, python 3.")
+    assert "trl 1.16.0" in line and "\n" not in line
+    assert "seeds none" in runs.stamp()

@@ -14,6 +14,7 @@ from pivotlab.theory.functional_reward import (
     kl_divergence,
     optimal_value,
     project_mass,
+    swapped_pairs,
     tilted_policy,
 )
 
@@ -167,3 +168,36 @@ def test_mass_that_cannot_move_is_named():
     assert project_mass(pi0, mask, 0.0).tolist() == [1.0, 0.0]
     everything = project_mass(np.array([0.4, 0.6]), np.array([True, True]), 1.0)
     assert everything.tolist() == [0.4, 0.6]
+
+
+def test_another_state_can_swap_what_the_own_verdict_cannot():
+    pi0 = np.array([0.4, 0.3, 0.2, 0.1])
+    own = np.array([True, True, False, False])
+    other = np.array([False, True, False, True])
+    # Two pairs lie inside a block: (1, 2) and (3, 4); log(4/3) < 0.5 < log(2).
+    assert swapped_pairs(pi0, own, own, 5.0) == 0.0
+    assert swapped_pairs(pi0, own, other, 0.0) == 0.0
+    assert swapped_pairs(pi0, own, other, 0.5) == 0.5
+    assert swapped_pairs(pi0, own, other, 1.0) == 1.0
+    with pytest.raises(ValueError, match="no order to keep"):
+        swapped_pairs(pi0[:2], np.array([True, False]), other[:2], 1.0)
+
+
+def test_shared_linear_layer_shifts_the_neighbour_by_the_overlap():
+    """Gradient ascent on one state of a two-state linear policy moves the other."""
+    rng = np.random.default_rng(5)
+    overlap, beta = 0.6, 1.0
+    features = torch.tensor([[1.0, 0.0], [overlap, (1 - overlap**2) ** 0.5]]).double()
+    start = torch.tensor(rng.normal(size=(2, 5)))
+    accepted = torch.tensor([1.0, 0, 1, 0, 0]).double()
+    layer = torch.zeros(2, 5, dtype=torch.float64, requires_grad=True)
+    reference = start[0].log_softmax(-1)
+    for _ in range(3000):
+        log_policy = (start + features @ layer)[0].log_softmax(-1)
+        policy = log_policy.exp()
+        loss = -policy @ accepted + beta * policy @ (log_policy - reference)
+        (gradient,) = torch.autograd.grad(loss, layer)
+        layer = (layer - 2 * gradient).detach().requires_grad_(True)
+    moved = (features @ layer)[1].detach().numpy()
+    expected = overlap * accepted.numpy() / beta
+    assert moved - moved.mean() == pytest.approx(expected - expected.mean(), abs=1e-6)

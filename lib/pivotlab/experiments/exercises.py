@@ -46,10 +46,10 @@ def check(
     expected = [truth(*case) for case in cases]
     for case, answer, right in zip(cases, answers, expected, strict=True):
         if not _close(answer, right, rtol):
-            arguments = ", ".join(f"{x:.6g}" for x in case)
+            arguments = ", ".join(map(_short, case))
             reason = _diagnose(cases, answers, mistakes or {}, rtol)
             raise AssertionError(
-                f"{title}: for ({arguments}) you return {answer!r}, "
+                f"{title}: for ({arguments}) you return {_short(answer)}, "
                 f"expected {_short(right)}. {reason}"
             )
     print(f"{title}: solved, {len(cases)} cases agree")
@@ -72,4 +72,6 @@ def _close(answer: Any, right: Any, rtol: float) -> bool:
 
 
 def _short(value: Any) -> str:
-    return np.array2string(np.asarray(value), precision=6)
+    if isinstance(value, (np.ndarray, list)):
+        return np.array2string(np.asarray(value), precision=4)
+    return f"{value:.6g}" if isinstance(value, (int, float)) else repr(value)

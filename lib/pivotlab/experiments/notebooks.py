@@ -18,8 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import papermill
+from jupyter_core.paths import jupyter_runtime_dir
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
+
+#: Longest path of a Unix socket that every system accepts, less jupyter's own suffix.
+_SOCKET_PATH = 60
 
 
 class NotebookError(RuntimeError):
@@ -100,6 +105,7 @@ def execute(
             kernel_name="python3",
             progress_bar=False,
             execution_timeout=timeout,
+            config=Config(KernelManager={"transport": _transport()}),
         )
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
         os.replace(part, failed)
@@ -107,6 +113,11 @@ def execute(
     failed.unlink(missing_ok=True)
     os.replace(part, output)
     return output
+
+
+def _transport() -> str:
+    """Unix sockets if their path is short: parallel kernels race for TCP ports."""
+    return "ipc" if len(jupyter_runtime_dir()) <= _SOCKET_PATH else "tcp"
 
 
 def _reason(notebook: Path, error: Exception) -> str:

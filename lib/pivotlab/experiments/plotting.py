@@ -8,7 +8,7 @@ doesn't change a byte.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "mathtext.fontset": "dejavusans",
     "font.size": 8.0,
-    "axes.titlesize": 8.5,
+    "axes.titlesize": 8.0,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "axes.labelsize": 8.0,
@@ -88,6 +88,10 @@ def style() -> Iterator[None]:
     """The project's look, for everything drawn inside the `with` block."""
     with mpl.rc_context(_STYLE):
         yield
+        interactive = mpl.is_interactive()
+    # A notebook's backend switches interactive display on when it draws its first
+    # figure; leaving the block must not switch it off again.
+    mpl.interactive(interactive)
 
 
 def figure(
@@ -156,7 +160,30 @@ def interval_points(
     )
 
 
-def panel_letters(axes: Sequence[Axes]) -> None:
+def series(
+    panel: str,
+    name: str,
+    x: ArrayLike,
+    y: ArrayLike,
+    lo: ArrayLike | None = None,
+    hi: ArrayLike | None = None,
+) -> pd.DataFrame:
+    """One drawn series as tidy rows: panel, series, x, y, lo, hi.
+
+    A figure drawn from such a table can be redrawn from the CSV saved beside it.
+    """
+    ends = {end: np.nan if v is None else v for end, v in (("lo", lo), ("hi", hi))}
+    return pd.DataFrame({"panel": panel, "series": name, "x": x, "y": y} | ends)
+
+
+def pick(table: pd.DataFrame, panel: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(name, rows) of each series of a panel, in order of appearance."""
+    rows = table[table["panel"] == panel]
+    for name in dict.fromkeys(rows["series"]):
+        yield name, rows[rows["series"] == name]
+
+
+def panel_letters(axes: Iterable[Axes]) -> None:
     """(a), (b), ... in front of the panels' titles, so that captions can point."""
     for letter, ax in zip("abcdefgh", axes, strict=False):
         ax.set_title(f"({letter}) {ax.get_title(loc='left')}", loc="left")

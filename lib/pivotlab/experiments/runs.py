@@ -110,6 +110,15 @@ def provenance(seeds: Sequence[int] = ()) -> dict[str, str]:
     return facts
 
 
+def stamp(seeds: Sequence[int] = ()) -> str:
+    """Last line of a notebook: commit, seeds, and the versions behind its numbers."""
+    facts = provenance(seeds)
+    shown = [f"commit {facts['commit']}", f"seeds {facts['seeds'] or 'none'}"]
+    shown.append(f"python {facts['python']}")
+    shown += [f"{p} {facts[f'version: {p}']}" for p in PACKAGES]
+    return ", ".join(shown)
+
+
 class Run:
     """One run and its folder; use as a context manager, or call `finish` yourself.
 
@@ -135,6 +144,7 @@ class Run:
         Raises:
             TypeError: `params` is not JSON-able.
         """
+        self.name = name
         self.folder = (folder or paths.runs()) / name
         self.results: dict[str, Any] = {}
         self._params = json.dumps(dict(params), indent=2, sort_keys=True) + "\n"
@@ -154,6 +164,24 @@ class Run:
     def seconds(self) -> float:
         """Wall seconds since the run began."""
         return time.monotonic() - self._start
+
+    @property
+    def figures(self) -> Path:
+        """Where this run's figures go.
+
+        Only reference runs (preset `cpu` and above) may replace the figures and records
+        the repository shows; a run at `smoke` or `quick` keeps its own.
+        """
+        return paths.figures() if self._is_reference else self.folder / "figures"
+
+    @property
+    def records(self) -> Path:
+        """Where this run's record tables go; see `figures`."""
+        return paths.results() if self._is_reference else self.folder / "records"
+
+    @property
+    def _is_reference(self) -> bool:
+        return self.name.partition("/")[0] not in ("smoke", "quick")
 
     def finish(self, **results: Any) -> Path:
         """Write everything for good; returns the folder.
@@ -237,6 +265,24 @@ def merge_records(
         merged = merged.sort_values(list(keys), key=_number_or_text, kind="stable")
         write_text(path, merged.to_csv(index=False, lineterminator="\n"))
     return path
+
+
+def save_checks(
+    run: Run,
+    measured: Mapping[str, tuple[float, int]],
+) -> Path:
+    """Record what a run verified in `checks.csv` among the run's records.
+
+    `measured` maps a check to (value, number of cases). The values join `run.results`;
+    the rows are keyed by run and check.
+    """
+    run.results.update({name: value for name, (value, _) in measured.items()})
+    fixed = {"commit": commit(), "seconds": f"{run.seconds():.0f}"}
+    rows = [
+        {"run": run.name, "check": name, "n": n, "value": f"{value:.3g}", **fixed}
+        for name, (value, n) in measured.items()
+    ]
+    return merge_records("checks", rows, ["run", "check"], run.records)
 
 
 def read_records(name: str, folder: Path | None = None) -> pd.DataFrame:

@@ -100,3 +100,27 @@ def optimal_value(rho: Real, beta: float) -> Real:
     with np.errstate(divide="ignore"):
         terms = np.stack([np.log(rho) + 1.0 / beta, np.log1p(-rho)])
     return -beta * logsumexp(terms, axis=0)
+
+
+def swapped_pairs(
+    pi0: Float[np.ndarray, " actions"],
+    accepted: Bool[np.ndarray, " actions"],
+    other: Bool[np.ndarray, " actions"],
+    shift: float,
+) -> float:
+    """Share of pairs inside a block that flip when `other` gains `shift` logits.
+
+    What the theorem does not cover: `other` are the accepted actions of another state
+    that shares parameters with this one. With unit features of overlap c in a linear
+    layer, training that state to its optimum shifts the logits here by c / beta.
+
+    Raises:
+        ValueError: no block has two actions.
+    """
+    same = np.triu(accepted[:, None] == accepted[None, :], 1)
+    if not same.any():
+        raise ValueError("no block has two actions, so there is no order to keep")
+    after = np.log(pi0) + shift * other
+    before_order = np.sign(np.subtract.outer(pi0, pi0))
+    after_order = np.sign(np.subtract.outer(after, after))
+    return float((before_order * after_order < 0)[same].mean())

@@ -1,0 +1,114 @@
+"""Every notebook runs at `smoke`, and the count of those that ran is asserted."""
+
+import contextlib
+import io
+import re
+
+import nbformat
+import pytest
+
+from pivotlab import paths
+from pivotlab.experiments import notebooks
+
+BOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+#: Run a second time from another directory: it reads no data and needs no model.
+TRAVELLER = "01_reward_variance"
+SECONDS_PER_CELL = 300
+
+
+def run_at_smoke(stem, folder):
+    output = notebooks.execute(
+        paths.NOTEBOOKS / f"{stem}.ipynb",
+        folder / f"{stem}.ipynb",
+        {"preset": "smoke"},
+        timeout=SECONDS_PER_CELL,
+    )
+    return nbformat.read(output, as_version=4)
+
+
+def executed_cells(book):
+    return sum(
+        cell.execution_count is not None
+        for cell in book.cells
+        if cell.cell_type == "code"
+    )
+
+
+@pytest.mark.parametrize("stem", [path.stem for path in BOOKS])
+def test_notebook_runs_at_smoke(stem, tmp_path):
+    book = run_at_smoke(stem, tmp_path)
+    source = nbformat.read(paths.NOTEBOOKS / f"{stem}.ipynb", as_version=4)
+    written = sum(
+        cell.cell_type == "code" and bool(cell.source) for cell in source.cells
+    )
+    # papermill adds one cell, the injected parameters.
+    assert executed_cells(book) == written + 1
+    files = {p.suffix for p in (tmp_path / "home").rglob("*") if p.is_file()}
+    assert files, "a notebook leaves records or figures under PIVOTLAB_HOME"
+
+
+def test_every_notebook_is_among_those_that_run(request):
+    """Counted from the folder, not from the glob that makes the tests."""
+    stems = {
+        p.name.removesuffix(".ipynb")
+        for p in paths.NOTEBOOKS.iterdir()
+        if p.name.endswith(".ipynb")
+    }
+    (mark,) = test_notebook_runs_at_smoke.pytestmark
+    assert sorted(mark.args[1]) == sorted(stems) and len(stems) >= 2
+    collected = {
+        item.callspec.params["stem"]
+        for item in request.session.items
+        if getattr(item, "originalname", "") == "test_notebook_runs_at_smoke"
+    }
+    if collected:  # empty when this test is selected alone
+        assert collected == stems, f"{len(collected)} of {len(stems)} notebooks ran"
+
+
+def test_a_notebook_does_not_care_where_it_is_started(tmp_path, monkeypatch):
+    counts = []
+    for place in (tmp_path / "elsewhere", paths.NOTEBOOKS):
+        place.mkdir(exist_ok=True)
+        monkeypatch.chdir(place)
+        before = sorted(place.iterdir())
+        counts.append(executed_cells(run_at_smoke(TRAVELLER, tmp_path / "out")))
+        assert sorted(place.iterdir()) == before, "it wrote into the working directory"
+    assert counts[0] == counts[1] > 0
+
+
+def exercises():
+    """(notebook, number) of every exercise."""
+    for path in BOOKS:
+        book = nbformat.read(path, as_version=4)
+        count = sum("exercise" in c.metadata.get("tags", []) for c in book.cells)
+        yield from ((path.stem, number) for number in range(count))
+
+
+def sources(stem, tag):
+    book = nbformat.read(paths.NOTEBOOKS / f"{stem}.ipynb", as_version=4)
+    return [c.source for c in book.cells if tag in c.metadata.get("tags", [])]
+
+
+def setup_namespace(stem):
+    namespace = {}
+    for tag in ("parameters", "setup"):
+        for source in sources(stem, tag):
+            exec(source, namespace)
+    return namespace
+
+
+def run_quietly(source, namespace):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(source, namespace)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("stem, number", list(exercises()))
+def test_solution_passes_its_checker_and_the_stub_does_not(stem, number):
+    stub = sources(stem, "exercise")[number]
+    solution = sources(stem, "solution")[number]
+    (answer,) = re.findall(r"```python\n(.+?)\n```", solution, re.S)
+    checker = stub.split("raise NotImplementedError")[1]
+    namespace = setup_namespace(stem)
+    assert "not attempted yet" in run_quietly(stub, namespace)
+    assert ": solved, " in run_quietly(f"{answer}\n{checker}", namespace)
