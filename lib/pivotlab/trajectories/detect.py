@@ -30,7 +30,7 @@ from pivotlab.trajectories import (
 )
 from pivotlab.trajectories.assembly import Origin
 
-Read = Callable[[Any, Origin], Iterator[Trajectory]]
+Read = Callable[[Any, Origin], Iterator[Trajectory | fields.FormatError]]
 
 
 @dataclass(frozen=True)

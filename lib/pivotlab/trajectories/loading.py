@@ -179,8 +179,11 @@ def read_record(
         report.formats[found.name] += 1
         here = replace(origin, key=key if isinstance(key, str) else None)
         try:
-            for trajectory in found.read(row, here):
-                yield _counted(trajectory, report)
+            for made in found.read(row, here):
+                if isinstance(made, fields.FormatError):
+                    _fail(report, origin, place, made)
+                else:
+                    yield _counted(made, report)
         except fields.FormatError as error:
             _fail(report, origin, place, error)
         except RecursionError:

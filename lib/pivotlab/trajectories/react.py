@@ -64,9 +64,7 @@ def read(row: Any, origin: Origin) -> Iterator[Trajectory]:
         return
     draft = Draft(origin)
     text = _add_row(draft, row)
-    yield draft.build(
-        row, task=fields.string(row.get("question")), domain=_domain(text)
-    )
+    yield draft.build(row, task=_task(row), domain=_domain(text))
 
 
 def is_log(text: Any) -> bool:
@@ -217,6 +215,10 @@ def _add_row(draft: Draft, row: dict[str, Any]) -> str:
         draft.user((head + question).strip())
     add_steps(draft, tail if found else prompt)
     return tail
+
+
+def _task(row: dict[str, Any]) -> str | None:
+    return fields.string(row.get("question")) or fields.string(row.get("name"))
 
 
 def _domain(text: str) -> str:

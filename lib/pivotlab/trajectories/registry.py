@@ -123,8 +123,8 @@ def _check(path: Path, wanted: Entry) -> None:
 def _what_to_do(wanted: Entry, error: Exception) -> str:
     return (
         f"{wanted.name} ({wanted.bytes} bytes, {wanted.licence}) is not on this "
-        f"machine and could not be downloaded ({type(error).__name__}). Fetch {wanted.url} "
-        f"(sha256 {wanted.sha256}) where there is a network and put it at "
+        f"machine and could not be downloaded ({type(error).__name__}). Fetch "
+        f"{wanted.url} (sha256 {wanted.sha256}) elsewhere and put it at "
         f"{cached() / wanted.name}, or set PIVOTLAB_MIRROR to a folder that holds "
         f"{wanted.name}."
     )

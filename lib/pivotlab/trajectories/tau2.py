@@ -24,8 +24,10 @@ def is_file(record: Any) -> bool:
     )
 
 
-def read(record: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
-    """Every simulation of a results file.
+def read(
+    record: dict[str, Any], origin: Origin
+) -> Iterator[Trajectory | fields.FormatError]:
+    """Every simulation of a results file, or the error of one that cannot be read.
 
     Raises:
         FormatError: a voice run, which has ticks but no messages.
@@ -40,9 +42,13 @@ def read(record: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
     info = fields.part(record, "info", "record")
     environment = fields.part(info, "environment_info", "info")
     for i, raw in enumerate(fields.sequence(record["simulations"], "simulations")):
-        simulation = fields.mapping(raw, f"simulations[{i}]")
-        task = tasks.get(str(simulation.get("task_id")), {})
-        yield _simulation(simulation, f"simulations[{i}]", environment, task, origin)
+        where = f"simulations[{i}]"
+        try:
+            simulation = fields.mapping(raw, where)
+            task = tasks.get(str(simulation.get("task_id")), {})
+            yield _simulation(simulation, where, environment, task, origin)
+        except fields.FormatError as error:
+            yield error
 
 
 def passed_action_checks(trajectory: Trajectory) -> bool | None:

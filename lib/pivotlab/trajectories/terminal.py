@@ -39,8 +39,10 @@ def is_atif(record: Any) -> bool:
     return isinstance(version, str) and version.upper().startswith("ATIF")
 
 
-def read_atif(record: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
-    """The run of a file, then the runs of its sub-agents."""
+def read_atif(
+    record: dict[str, Any], origin: Origin
+) -> Iterator[Trajectory | fields.FormatError]:
+    """The run of a file, then the runs of its sub-agents or the errors in them."""
     draft = Draft(origin)
     agent = fields.part(record, "agent", "record")
     draft.set_tools(agent.get("tool_definitions"))
@@ -59,7 +61,11 @@ def read_atif(record: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
         record.get("subagent_trajectories"), "subagent_trajectories"
     )
     for i, raw in enumerate(inner):
-        yield from read_atif(fields.mapping(raw, f"subagent_trajectories[{i}]"), origin)
+        try:
+            run = fields.mapping(raw, f"subagent_trajectories[{i}]")
+            yield from read_atif(run, origin)
+        except fields.FormatError as error:
+            yield error
 
 
 def is_trial(folder: Path) -> bool:
