@@ -145,6 +145,14 @@ def test_select_compacts_forks_and_cuts(decoder):
     assert cache.lengths.tolist() == [14, 6, 9]
 
 
+def test_joined_caches_keep_their_rows(decoder):
+    above, below = [sequence(5, 1), sequence(30, 2)], [sequence(11, 3)]
+    cache = decoder.prefill(above)[0].join(decoder.prefill(below)[0])
+    last = decoder.step(cache, torch.tensor([3, 4, 5]))
+    rows = [r + [t] for r, t in zip(above + below, (3, 4, 5), strict=True)]
+    close(last, torch.stack([plain(decoder, r)[-1] for r in rows]))
+
+
 def test_leftovers_beyond_a_row_are_invisible(decoder):
     long, short = sequence(20, 1), sequence(2, 2)
     cache, _ = decoder.prefill([long, short])

@@ -3,11 +3,19 @@ import torch
 from test_rollouts_prompts import REWRITING, TEMPLATES, make_tokenizer
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sample, Sampling
 from pivotlab.environments.protocol import Environment, Step
 from pivotlab.records import Message, Trajectory
 from pivotlab.rendering import Renderer
-from pivotlab.rollouts import CachedPlayer, Settings, Start, play, resume
+from pivotlab.rollouts import (
+    CachedPlayer,
+    SamplerPlayer,
+    Settings,
+    Start,
+    play,
+    resume,
+)
 
 
 class Corridor:
@@ -223,6 +231,23 @@ def test_model_play_scores_as_the_plain_forward_does(
             if temperature == 0:
                 greedy = logits.argmax(-1)[first - start - 1 : -1]
                 assert greedy.tolist() == list(rollout.token_ids[first:end])
+
+
+def test_any_sampler_plays_the_same_greedy_episodes(renderer, model):
+    settings = Settings(max_turns=3, sampling=Sampling(6, 0.0))
+    starts = [Start("3"), Start("4")]
+    cached, sampled = (
+        play(player, renderer, Corridor, starts, settings)
+        for player in (CachedPlayer(model), SamplerPlayer(LocalSampler(model)))
+    )
+    for one, other in zip(cached, sampled, strict=True):
+        assert one.token_ids == other.token_ids and one.turns == other.turns
+        torch.testing.assert_close(
+            torch.tensor(one.log_probs),
+            torch.tensor(other.log_probs),
+            atol=1e-4,
+            rtol=0,
+        )
 
 
 def test_an_episode_depends_on_its_seed_not_on_its_batch(renderer, model):
