@@ -84,13 +84,13 @@ def mass_shift(table: pd.DataFrame) -> Figure:
     left.set_title("Mass moves into M")
     left.legend(loc="lower right")
     middle.plot([-4, 4], [-4, 4], color=GREY, linewidth=0.7, linestyle="-", marker="")
-    middle.set(xlabel="logit ρ", ylabel="logit q", xlim=(-4, 4))
+    middle.set(xlabel="logit ρ", ylabel="logit q", xlim=(-4, 4), ylim=(-4, 9))
     middle.set_title("A shift by 1/β")
     for name, rows in pick(table, "gap"):
         right.semilogy(rows["x"], rows["y"], marker="", label=name)
     right.set(xlabel="step of mirror descent", ylabel="loss above −β log Z")
     right.set_title("Any minimiser gets there")
-    right.legend(loc="upper right")
+    right.legend(loc="lower left")
     panel_letters((left, middle, right))
     return fig
 
@@ -131,7 +131,8 @@ def who_gains(table: pd.DataFrame) -> Figure:
         ax.set(xlabel="1 / β", ylabel="probability", ylim=(0, 1), xlim=(0, x.max()))
     axes[0].set_title("Functional reward")
     axes[1].set_title("Exact match")
-    axes[1].legend(loc="upper left", frameon=True, framealpha=0.9)
+    stacked = axes[0].get_legend_handles_labels()
+    fig.legend(*stacked, loc="outside lower left", ncols=3)
     for name, rows in pick(table, "flipped"):
         curve = rows["x"], rows["y"], rows["lo"], rows["hi"]
         band(axes[2], *curve, name, marker="")
