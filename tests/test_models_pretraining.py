@@ -99,18 +99,30 @@ def test_a_packed_conversation_is_blind_to_its_neighbours():
             start += len(part.ids)
 
 
-def test_the_loss_is_the_weighted_mean_over_conversations_taken_alone():
-    model = tiny.build_model(TOKENIZER, 0)
-    rng = random.Random(0)
-    rows = [[ENCODE(copies(n)(rng)) for n in ns] for ns in ((2, 5), (3,))]
-    found = pretraining.loss(model, pretraining.pack(rows, 30, TOKENIZER.pad_token_id))
-    total = weight = 0.0
-    for part in (c for row in rows for c in row):
-        log_probs = log_softmax(model(torch.tensor([part.ids])).logits[0], -1)
+def test_a_step_descends_the_weighted_mean_over_conversations_taken_alone():
+    run = make_run()
+    run.optimisers = []
+    waiting = Stream(SOURCES, STAGE.mixture, ENCODE, 32, f"0/{STAGE.name}")
+    found = run.step()
+    total, weight = torch.tensor(0.0), 0.0
+    for part in (c for _ in range(BATCHING.rows) for c in waiting.row()):
+        log_probs = log_softmax(run.model(torch.tensor([part.ids])).logits[0], -1)
         for i in range(1, len(part.ids)):
-            total -= part.weights[i] * log_probs[i - 1, part.ids[i]]
+            total = total - part.weights[i] * log_probs[i - 1, part.ids[i]]
             weight += part.weights[i]
-    assert found.item() == pytest.approx((total / weight).item(), rel=1e-5)
+    assert found == pytest.approx((total / weight).item(), rel=1e-5)
+    gradients = torch.autograd.grad(total / weight, run.parameters)
+    for parameter, wanted in zip(run.parameters, gradients, strict=True):
+        assert torch.allclose(parameter.grad, wanted, atol=1e-6)
+
+
+def test_the_number_of_workers_changes_nothing():
+    courses = []
+    for workers in (1, 3):
+        model = tiny.build_model(TOKENIZER, 0)
+        run = Run(model, TOKENIZER, SOURCES, STAGE, Batching(3, 32, 0.25), 0, workers)
+        courses.append([run.step() for _ in range(3)])
+    assert courses[0] == courses[1]
 
 
 def test_padding_changes_no_gradient():
@@ -121,7 +133,7 @@ def test_padding_changes_no_gradient():
         batch = pretraining.pack([row], length, TOKENIZER.pad_token_id)
         pretraining.loss(model, batch).backward()
         grads.append(model.model.layers[0].self_attn.q_proj.weight.grad)
-    assert torch.allclose(grads[0], grads[1], atol=1e-7)
+    assert torch.allclose(grads[0], grads[1], atol=1e-6)
 
 
 def test_the_rate_warms_up_stays_and_falls_to_nearly_zero():
@@ -172,17 +184,15 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path):
     assert pretraining.train(finished, tmp_path / "part.pt") == again.history
 
 
-def test_a_checkpoint_of_another_stage_is_refused(tmp_path):
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
     make_run().save(tmp_path / "c.pt")
-    other = make_run()
-    other.stage = Stage("other", STAGE.mixture, 6, 0.01, 0.01)
-    with pytest.raises(ValueError, match="'test', not of 'other'"):
-        other.resume(tmp_path / "c.pt")
+    with pytest.raises(ValueError, match=r"other settings .*steps=6.*seed 0.*delete"):
+        make_run(seed=1).resume(tmp_path / "c.pt")
 
 
 def test_training_learns_to_repeat():
-    stage = Stage("copy", {"short": 1.0}, 60, matrix_lr=0.01, other_lr=0.003, warmup=5)
+    stage = Stage("copy", {"short": 1.0}, 50, matrix_lr=0.01, other_lr=0.003, warmup=5)
     model = tiny.build_model(TOKENIZER, 0)
-    run = Run(model, TOKENIZER, SOURCES, stage, Batching(8, 32, 0.25), 0)
-    losses = [run.step() for _ in range(60)]
+    run = Run(model, TOKENIZER, SOURCES, stage, Batching(4, 32, 0.25), 0)
+    losses = [run.step() for _ in range(50)]
     assert sum(losses[-5:]) / 5 < 0.35 < 4.0 < losses[0]

@@ -42,7 +42,7 @@ SOLVERS = {
     "sort": lambda w: " ".join(sorted(w[1:])),
     "reverse": lambda w: " ".join(w[:0:-1]),
     "replace": lambda w: " ".join(w[5:]).replace(w[1], w[3]),
-    "count": lambda w: str(w[3:].count(w[1])),
+    "shift": lambda w: " ".join(chr(ord(letter) + 1) for letter in w[1:]),
     "look_up": lambda w: {w[i]: w[i + 2].strip(",.") for i in range(0, len(w) - 3, 3)}[
         w[-1]
     ],
@@ -69,7 +69,7 @@ def test_answers_agree_with_a_second_solver_that_reads_the_question(name):
 )
 def test_answers_worked_by_hand(name, question, answer):
     rng = random.Random(0)
-    found = dict(SKILLS[name].make(rng) for _ in range(60_000))
+    found = dict(SKILLS[name].make(rng) for _ in range(20_000))
     assert found[question] == answer
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,15 +188,14 @@ def pack(rows: Sequence[Sequence[Encoded]], length: int, pad: int) -> Batch:
 
 
 def loss(model: Qwen3ForCausalLM, batch: Batch) -> Float[Tensor, ""]:
-    """Weighted mean negative log-likelihood per token, in nats."""
+    """Weighted sum of the negative log-likelihood, in nats."""
     logits = model(
         input_ids=batch.ids, position_ids=batch.positions, use_cache=False
     ).logits
     nll = cross_entropy(
         logits[:, :-1].flatten(0, 1), batch.ids[:, 1:].flatten(), reduction="none"
     )
-    weights = batch.weights[:, 1:].flatten()
-    return (nll * weights).sum() / weights.sum()
+    return nll @ batch.weights[:, 1:].flatten()
 
 
 def rate(stage: Stage, step: int) -> float:
@@ -230,8 +230,10 @@ class Run:
         stage: Stage,
         batching: Batching,
         seed: int,
+        workers: int = 1,
     ):
         self.model, self.stage, self.batching = model, stage, batching
+        self.settings = f"{stage}, {batching}, seed {seed}"
         self.pad = tokenizer.pad_token_id
         self.stream = Stream(
             sources,
@@ -241,26 +243,46 @@ class Run:
             f"{seed}/{stage.name}",
         )
         self.optimisers = optimisers(model, stage)
+        self.parameters = list(model.parameters())
+        self.workers = ThreadPoolExecutor(workers)
         self.done = 0
         self.history: list[dict[str, float | int]] = []
 
     def step(self) -> float:
         """One optimiser step; returns its loss in nats per weighted token."""
-        rows = [self.stream.row() for _ in range(self.batching.rows)]
-        value = loss(self.model, pack(rows, self.batching.length, self.pad))
-        value.backward()
+        value = self._backward()
         for optimiser in self.optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = group["peak"] * rate(self.stage, self.done)
             optimiser.step()
             optimiser.zero_grad()
         self.done += 1
-        return value.item()
+        return value
+
+    def _backward(self) -> float:
+        """Gradients of the weighted mean loss; each row is one worker's.
+
+        Matrices this small leave a second core idle, so rows run in threads of their
+        own; gradients are added in the order of the rows, whatever finishes first.
+        """
+        rows = [self.stream.row() for _ in range(self.batching.rows)]
+        batches = [pack([row], self.batching.length, self.pad) for row in rows]
+        weight = sum(batch.weights.sum() for batch in batches)
+        found = list(self.workers.map(self._gradients, batches))
+        for parameter, *parts in zip(
+            self.parameters, *(gradients for _, gradients in found), strict=True
+        ):
+            parameter.grad = sum(parts[1:], parts[0]) / weight
+        return (sum(value for value, _ in found) / weight).item()
+
+    def _gradients(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, ...]]:
+        value = loss(self.model, batch)
+        return value.detach(), torch.autograd.grad(value, self.parameters)
 
     def save(self, path: Path) -> None:
         """Write the checkpoint, whole or not at all."""
         state = {
-            "stage": self.stage.name,
+            "settings": self.settings,
             "done": self.done,
             "model": self.model.state_dict(),
             "optimisers": [o.state_dict() for o in self.optimisers],
@@ -273,16 +295,16 @@ class Run:
         os.replace(temporary, path)
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint of this stage.
+        """Go on from a checkpoint of this stage with these settings.
 
         Raises:
-            ValueError: the file belongs to another stage.
+            ValueError: the file belongs to another stage, seed or batch shape.
         """
         state = torch.load(path, weights_only=True)
-        if state["stage"] != self.stage.name:
+        if state["settings"] != self.settings:
             raise ValueError(
-                f"{path} is a checkpoint of stage {state['stage']!r}, not of "
-                f"{self.stage.name!r}; delete it or name another folder"
+                f"{path} was made with other settings ({state['settings']}); delete it "
+                "or name another folder"
             )
         self.model.load_state_dict(state["model"])
         for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):

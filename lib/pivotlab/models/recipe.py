@@ -8,13 +8,19 @@ the mixture. What results was an expert a little earlier, and is documented as s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from pivotlab.environments.textgame.habits import FlawedPlayer
 from pivotlab.environments.textgame.players import HonestPlayer
+from pivotlab.models import tiny
 from pivotlab.models.conversations import Games, Source, skill_source
-from pivotlab.models.pretraining import Batching, Stage
+from pivotlab.models.pretraining import Batching, Run, Stage, train
 from pivotlab.models.skills import SKILLS
+from pivotlab.models.tokenizer import build_tokenizer
 
 #: Probability that a player slips, per turn, in the games where it does.
 SLIPS = 0.12
@@ -22,25 +28,16 @@ SLIPS = 0.12
 HINTED = 0.35
 #: Skill -> share of the conversations; the harder ones are asked more often.
 QUESTIONS = {
-    "add": 1.8,
+    "add": 2.0,
     "sort": 0.7,
-    "reverse": 0.6,
-    "replace": 1.2,
-    "count": 1.2,
+    "reverse": 0.9,
+    "replace": 1.4,
+    "shift": 0.6,
     "convert": 0.6,
     "look_up": 1.2,
-    "undo": 0.6,
-    "find": 1.2,
+    "undo": 0.5,
+    "find": 0.8,
 }
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything the weights depend on."""
-
-    stages: tuple[Stage, ...]
-    batching: Batching
-    seed: int = 0
 
 
 def sources() -> dict[str, Source]:
@@ -54,3 +51,82 @@ def sources() -> dict[str, Source]:
         "flawed, hinted": Games(FlawedPlayer, SLIPS, hinted=HINTED),
     }
     return games | {name: skill_source(skill) for name, skill in SKILLS.items()}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything the weights depend on."""
+
+    stages: tuple[Stage, ...]
+    batching: Batching
+    seed: int = 0
+
+
+SHIPPED = Recipe(
+    stages=(
+        Stage(
+            name="skill",
+            mixture={"honest": 1.0, "honest, slipping": 2.2, "honest, hinted": 0.6}
+            | QUESTIONS,
+            steps=4500,
+            matrix_lr=2e-3,
+            other_lr=8e-3,
+        ),
+        Stage(
+            name="habits",
+            mixture={"flawed": 1.5, "flawed, slipping": 1.5}
+            | {"honest, hinted": 0.4, "flawed, hinted": 0.4}
+            | QUESTIONS,
+            steps=800,
+            matrix_lr=1e-3,
+            other_lr=2e-3,
+            warmup=20,
+            decay=0.6,
+        ),
+    ),
+    batching=Batching(rows=2, length=640, given_weight=0.3),
+)
+#: Steps of the two stages by preset; the others of the shipped recipe stay.
+STEPS = {"smoke": (6, 4), "quick": (150, 50)}
+
+
+def recipe_for(preset: str, seed: int = 0) -> Recipe:
+    """The shipped recipe, shortened for the presets `smoke` and `quick`."""
+    steps = STEPS.get(preset, tuple(stage.steps for stage in SHIPPED.stages))
+    stages = tuple(
+        replace(stage, steps=count)
+        for stage, count in zip(SHIPPED.stages, steps, strict=True)
+    )
+    return replace(SHIPPED, stages=stages, seed=seed)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a recipe has made; `history` has one row every few steps."""
+
+    model: Qwen3ForCausalLM
+    tokenizer: PreTrainedTokenizerFast
+    history: list[dict[str, Any]]
+
+
+def follow(recipe: Recipe, folder: Path, workers: int = 1) -> Made:
+    """Carry out a recipe; a run that was stopped goes on where it was.
+
+    Args:
+        recipe: what to do.
+        folder: gets the checkpoints, and the model after each stage under the name of
+            the stage.
+        workers: threads, each with a row of the batch; they change no number.
+    """
+    tokenizer = build_tokenizer(tiny.vocabulary())
+    model = tiny.build_model(tokenizer, recipe.seed)
+    history: list[dict[str, Any]] = []
+    for stage in recipe.stages:
+        run = Run(
+            model, tokenizer, sources(), stage, recipe.batching, recipe.seed, workers
+        )
+        rows = train(run, folder / f"{stage.name}.pt")
+        history += [{"stage": stage.name, **row} for row in rows]
+        facts = {"seed": recipe.seed, "stages": [asdict(s) for s in recipe.stages]}
+        tiny.save(model, tokenizer, folder / stage.name, facts)
+    return Made(model, tokenizer, history)

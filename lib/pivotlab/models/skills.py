@@ -37,8 +37,8 @@ UNITS = (
 )
 #: The words of all questions, beside letters, digits and the game's entities.
 WORDS = (
-    *("add", "and", "sort", "reverse", "replace", "with", "in", "count", "of"),
-    *("largest", "where", "is", "on", "undo", "to", "from", "open", "close"),
+    *("add", "and", "sort", "reverse", "replace", "with", "in", "shift"),
+    *("where", "is", "on", "undo", "to", "from", "open", "close"),
     *("take", "move", "what", *sorted({name for unit in UNITS for name in unit[:2]})),
     *string.ascii_lowercase,
 )
@@ -92,10 +92,10 @@ def _replace(rng: random.Random) -> tuple[str, str]:
     return f"replace {old} with {new} in {' '.join(text)}", " ".join(changed)
 
 
-def _count(rng: random.Random) -> tuple[str, str]:
-    letter, *others = rng.sample(string.ascii_lowercase, 3)
-    text = rng.choices([letter, *others], k=rng.randint(4, 8))
-    return f"count {letter} in {' '.join(text)}", str(text.count(letter))
+def _shift(rng: random.Random) -> tuple[str, str]:
+    letters = rng.choices(string.ascii_lowercase[:-1], k=rng.randint(3, 6))
+    moved = [chr(ord(letter) + 1) for letter in letters]
+    return f"shift {' '.join(letters)}", " ".join(moved)
 
 
 def _convert(rng: random.Random) -> tuple[str, str]:
@@ -166,7 +166,7 @@ SKILLS: dict[str, Skill] = {
         Skill("sort", _sort),
         Skill("reverse", _reverse),
         Skill("replace", _replace),
-        Skill("count", _count),
+        Skill("shift", _shift),
         Skill("convert", _convert),
         Skill("look_up", _look_up),
         Skill("undo", _undo, shares_game_tokens=True),

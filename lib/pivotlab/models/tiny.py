@@ -7,6 +7,7 @@ The weights lie in the checkout (`data/models/tiny`), made by `notebooks/pretrai
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -61,7 +62,10 @@ def vocabulary() -> Vocabulary:
 def _sample_texts() -> tuple[set[str], set[str]]:
     """Commands and observations of random play, all task types, all kinds of rooms."""
     game = TextGame()
-    commands, texts = set(), {wording.NOTHING}
+    states = itertools.product((False, True), repeat=5)
+    texts = {wording.examine_object("mug 1", *state) for state in states}
+    commands: set[str] = set()
+    texts.add(wording.NOTHING)
     for task in [*task_ids("train", 90), *task_ids("train", 30, full=True)]:
         rng = random.Random(task)
         texts.add(game.reset(task))
@@ -111,6 +115,7 @@ def save(
     """
     target.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(target)
+    (target / WEIGHTS).chmod(0o644)
     tokenizer.save_pretrained(target)
     digest = sha256(target / WEIGHTS)
     parameters = sum(p.numel() for p in model.parameters())
