@@ -89,8 +89,9 @@ def mass_shift(table: pd.DataFrame) -> Figure:
     for name, rows in pick(table, "gap"):
         right.semilogy(rows["x"], rows["y"], marker="", label=name)
     right.set(xlabel="step of mirror descent", ylabel="loss above −β log Z")
+    right.set_ylim(3e-18, 1e6)
     right.set_title("Any minimiser gets there")
-    right.legend(loc="lower left")
+    right.legend(loc="upper right")
     panel_letters((left, middle, right))
     return fig
 
