@@ -5,68 +5,30 @@ import copy
 import pytest
 import torch
 from datasets import Dataset
-from hypothesis import given
-from hypothesis import strategies as st
 from peft import LoraConfig
-from test_training_trl_compat import arguments
-from training_toys import gradient, make_model, make_tokenizer, relative, weights
-from transformers import GPT2Config, GPT2LMHeadModel, MistralConfig, MistralForCausalLM
+from training_toys import (
+    Deaf,
+    arguments,
+    gradient,
+    make_gpt2,
+    make_model,
+    make_sliding_model,
+    make_tokenizer,
+    random_groups,
+    relative,
+    weights,
+)
+from transformers import GPT2LMHeadModel
 from trl import GRPOTrainer
 
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
-from pivotlab.training.prefix_sharing import (
-    PrefixSharingTrainer,
-    attention_mask,
-    completion_tree,
-    pack,
-    refusal,
-    visible,
-)
+from pivotlab.training.prefix_sharing import PrefixSharingTrainer
 from pivotlab.training.trl_compat import PivotTrainer, TokenBatch
 
 GROUP = 4
 PAD = 0
-
-completions = st.lists(
-    st.lists(st.integers(1, 3), min_size=1, max_size=5).map(tuple),
-    min_size=1,
-    max_size=8,
-)
-
-
-def ancestors(tree, node):
-    """The nodes on the way to `node`, itself included."""
-    found = []
-    while node >= 0:
-        found.append(node)
-        node = tree.parents[node]
-    return found[::-1]
-
-
-def test_tree_of_a_hand_worked_group():
-    tree = completion_tree([(7, 8), (7, 9, 5), (4,), (7, 8)])
-    assert tree.tokens == [4, 7, 8, 9, 5]
-    assert tree.parents == [-1, -1, 1, 1, 3]
-    assert tree.depths == [0, 0, 1, 1, 2]
-    assert tree.ends == [1, 5, 3, 5, 5]
-    assert tree.paths == {(4,): [0], (7, 8): [1, 2], (7, 9, 5): [1, 3, 4]}
-
-
-@given(completions)
-def test_tree_spells_its_completions_with_no_token_twice(group):
-    tree = completion_tree(group)
-    prefixes = {c[: k + 1] for c in group for k in range(len(c))}
-    assert len(tree.tokens) == len(prefixes)
-    for completion in group:
-        path = tree.paths[completion]
-        assert tuple(tree.tokens[node] for node in path) == completion
-        assert ancestors(tree, path[-1]) == path
-        assert [tree.depths[node] for node in path] == list(range(len(path)))
-    for node, end in enumerate(tree.ends):
-        below = [k for k in range(len(tree.ends)) if node in ancestors(tree, k)]
-        assert below == list(range(node, end))
 
 
 def token_batch(groups, shuffle=None):
@@ -84,60 +46,6 @@ def token_batch(groups, shuffle=None):
         ids[row, start:stop] = torch.tensor([*prompt, *completion])
         mask[row, start:stop] = 1
     return TokenBatch(ids, mask, after)
-
-
-def random_groups(count=3, size=GROUP, seed=0, low=5, vocabulary=90, longest=12):
-    """Groups whose completions share beginnings, one completion twice."""
-    draw = torch.Generator().manual_seed(seed)
-
-    def ids(length, high=vocabulary):
-        return torch.randint(low, high, (length,), generator=draw).tolist()
-
-    groups = []
-    for _ in range(count):
-        prompt = ids(int(torch.randint(3, longest, (1,), generator=draw)))
-        group = [ids(int(n), low + 3) for n in torch.randint(1, 7, (size - 1,))]
-        groups.append((prompt, [*group, group[0]]))
-    return groups
-
-
-@given(completions, completions)
-def test_packed_tokens_see_their_own_sequence_and_stand_in_its_order(first, second):
-    groups = [((11, 12, 13), first), ((14,), second)]
-    tokens = token_batch(groups)
-    packed = pack(tokens)
-    sees = visible(packed.ends)
-    flat = packed.input_ids.flatten()
-    width = packed.input_ids.shape[1]
-    rows = [(p, c) for p, group in groups for c in group]
-    for row, (prompt, completion) in enumerate(rows):
-        assert packed.mask[row].tolist() == [
-            k < len(completion) for k in range(tokens.completion_width)
-        ]
-        for k, node in enumerate(packed.nodes[row, : len(completion)].tolist()):
-            assert packed.targets[node] == completion[k]
-            line, column = divmod(int(packed.sources[node]), width)
-            seen = sees[line, column].nonzero()[:, 0]
-            expected = [*prompt, *completion[:k]]
-            assert flat[line * width + seen].tolist() == expected
-            positions = packed.position_ids[line, seen].tolist()
-            assert positions == list(range(len(expected)))
-
-
-def test_groups_fill_rows_without_growing_them():
-    groups = [(list(range(5, 5 + n)), [(9,)] * 2) for n in (10, 4, 3, 7)]
-    packed = pack(token_batch(groups))
-    assert packed.input_ids.shape == (3, 11)  # 11; 8; 5 + 4: the widest sets the width
-
-
-def test_rows_are_rounded_up_to_whole_blocks():
-    packed = pack(token_batch([([5, 6], [(7,)])]), multiple=128)
-    assert packed.input_ids.shape == (1, 128)
-
-
-def test_prompt_without_tokens_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
-        pack(TokenBatch(torch.tensor([[0, 7]]), torch.tensor([[0, 1]]), 1))
 
 
 def test_masked_completion_scores_zero_and_disturbs_nobody(tmp_path):
@@ -229,7 +137,6 @@ def test_less_is_kept_for_the_backward_pass(tmp_path):
     tokens = token_batch(random_groups(size=8, longest=60))
     kept = {}
     for kind in (PivotTrainer, PrefixSharingTrainer):
-        kind.token_scores(one, one.model, tokens, True)  # the first call also probes
         storages = {}
 
         def note(tensor, storages=storages):
@@ -327,23 +234,8 @@ def test_generation_leaves_the_mode_of_the_model_alone(tmp_path):
         assert one.model.training is training
 
 
-def sliding_window_model(tokenizer):
-    return MistralForCausalLM(
-        MistralConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=16,
-            intermediate_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            sliding_window=4,
-        )
-    )
-
-
 def test_sliding_window_falls_back_visibly_and_still_trains(tmp_path):
-    model = sliding_window_model(make_tokenizer())
-    assert "sliding" in refusal(model)
+    model = make_sliding_model(make_tokenizer())
     one = build(tmp_path, model, max_steps=2)
     with pytest.warns(UserWarning, match="prefix sharing is off"):
         one.train()
@@ -352,41 +244,11 @@ def test_sliding_window_falls_back_visibly_and_still_trains(tmp_path):
     assert len(one.state.log_history) == 3
 
 
-class Deaf(GPT2LMHeadModel):
-    """Takes positions and masks and ignores them."""
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.transformer.register_forward_pre_hook(self._drop, with_kwargs=True)
-
-    @staticmethod
-    def _drop(module, args, kwargs):
-        if kwargs["attention_mask"].dim() == 4:
-            kwargs = {**kwargs, "attention_mask": None, "position_ids": None}
-        return args, kwargs
-
-
-def gpt2(architecture, tokenizer):
-    return architecture(
-        GPT2Config(
-            vocab_size=len(tokenizer),
-            n_positions=64,
-            n_embd=16,
-            n_layer=2,
-            n_head=2,
-            attn_pdrop=0.0,
-            embd_pdrop=0.0,
-            resid_pdrop=0.0,
-            initializer_range=0.3,
-        )
-    )
-
-
 def test_model_that_ignores_the_mask_is_found_out(tmp_path):
-    one = build(tmp_path, gpt2(Deaf, make_tokenizer()))
+    one = build(tmp_path, make_gpt2(Deaf, make_tokenizer()))
     tokens = token_batch(random_groups())
     stock, _ = PivotTrainer.token_scores(one, one.model, tokens, False)
-    with pytest.warns(UserWarning, match="differ from stock"):
+    with pytest.warns(UserWarning, match="log-probs differ"):
         found, _ = one.token_scores(one.model, tokens, True)
     assert list(one.fallbacks.values()) == [1]
     assert torch.equal(found, stock)
@@ -394,7 +256,7 @@ def test_model_that_ignores_the_mask_is_found_out(tmp_path):
 
 def test_absolute_positions_count_from_the_prompt(tmp_path):
     """Stock TRL counts the padding on the left; generation and we do not."""
-    one = build(tmp_path, gpt2(GPT2LMHeadModel, make_tokenizer()))
+    one = build(tmp_path, make_gpt2(GPT2LMHeadModel, make_tokenizer()))
     groups = random_groups()
     found, _ = one.token_scores(one.model, token_batch(groups), True)
     alone = [token_batch([group]) for group in groups]
@@ -403,18 +265,6 @@ def test_absolute_positions_count_from_the_prompt(tmp_path):
         rows = slice(GROUP * index, GROUP * (index + 1))
         assert torch.allclose(found[rows, : wanted.shape[1]], wanted, atol=1e-5)
     assert not one.fallbacks
-
-
-def test_block_mask_says_the_same_as_the_dense_one():
-    packed = pack(token_batch(random_groups()), multiple=128)
-    block = attention_mask(packed.ends, "flex_attention", torch.float32)
-    dense = attention_mask(packed.ends, "sdpa", torch.float32)
-    rows, _, time, _ = dense.shape
-    grid = torch.meshgrid(*(torch.arange(n) for n in (rows, time, time)), indexing="ij")
-    row, query, key = (axis.flatten() for axis in grid)
-    rule = block.mask_mod(row, torch.zeros_like(row), query, key)
-    assert torch.equal(rule.view(rows, time, time), dense[:, 0] == 0)
-    assert torch.equal(rule.view(rows, time, time), visible(packed.ends))
 
 
 @pytest.mark.slow

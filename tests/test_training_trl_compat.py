@@ -3,8 +3,16 @@
 import pytest
 import torch
 from datasets import Dataset
-from training_toys import gradient, make_model, make_tokenizer, relative, weights
-from trl import GRPOConfig, GRPOTrainer
+from training_toys import (
+    GROUP,
+    arguments,
+    gradient,
+    make_model,
+    make_tokenizer,
+    relative,
+    weights,
+)
+from trl import GRPOTrainer
 
 from pivotlab.training import trl_compat
 from pivotlab.training.trl_compat import (
@@ -15,7 +23,6 @@ from pivotlab.training.trl_compat import (
     release,
 )
 
-GROUP = 4
 PROMPTS = [[9, 10, 11], [12, 13, 14, 15, 16], [17], [18, 19]]
 
 
@@ -26,30 +33,6 @@ def completion(row):
 
 def reward(completion_ids, **_):
     return [float(sum(ids) % 3) for ids in completion_ids]
-
-
-def arguments(folder, **changes):
-    return GRPOConfig(
-        **{
-            "output_dir": str(folder),
-            "use_cpu": True,
-            "bf16": False,
-            "gradient_checkpointing": False,
-            "report_to": "none",
-            "disable_tqdm": True,
-            "per_device_train_batch_size": GROUP * len(PROMPTS),
-            "num_generations": GROUP,
-            "max_completion_length": 6,
-            "loss_type": "grpo",
-            "beta": 0.1,
-            "learning_rate": 1e-2,
-            "optim": "sgd",  # Adam turns rounding of a zero gradient into a full step
-            "max_steps": 1,
-            "logging_steps": 1,
-            "save_strategy": "no",
-            **changes,
-        }
-    )
 
 
 class Fixed:

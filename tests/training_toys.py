@@ -3,11 +3,22 @@
 import random
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+from trl import GRPOConfig
 
 from pivotlab.models.tokenizer import Vocabulary, build_tokenizer
 from pivotlab.records import Candidate, Message, Trajectory, Verdict
 
+GROUP = 4
 ACTIONS = ("take mug 1", "go to bed 1", "open box 1")
 VOCABULARY = Vocabulary(
     {"mug": 3, "bed": 3, "box": 3}, ["go to", "take", "open"], ["you", "see", "a"]
@@ -46,6 +57,94 @@ def make_model(tokenizer, seed=0, kind="qwen3", **changes):
             base = 1.0 if parameter.dim() == 1 else 0.0
             parameter.copy_(base + (0.1 if base else 0.15) * noise)
     return model
+
+
+def make_sliding_model(tokenizer):
+    """A model whose attention no packed row can serve."""
+    return MistralForCausalLM(
+        MistralConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            sliding_window=4,
+        )
+    )
+
+
+class Deaf(GPT2LMHeadModel):
+    """Takes positions and masks and ignores them."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.transformer.register_forward_pre_hook(self._drop, with_kwargs=True)
+
+    @staticmethod
+    def _drop(module, args, kwargs):
+        mask = kwargs["attention_mask"]
+        if mask is not None and mask.dim() == 4:
+            kwargs = {**kwargs, "attention_mask": None, "position_ids": None}
+        return args, kwargs
+
+
+def make_gpt2(architecture, tokenizer):
+    """A model of absolute positions."""
+    return architecture(
+        GPT2Config(
+            vocab_size=len(tokenizer),
+            n_positions=64,
+            n_embd=16,
+            n_layer=2,
+            n_head=2,
+            attn_pdrop=0.0,
+            embd_pdrop=0.0,
+            resid_pdrop=0.0,
+            initializer_range=0.3,
+        )
+    )
+
+
+def arguments(folder, **changes):
+    """TRL's configuration of one step on four prompts."""
+    return GRPOConfig(
+        **{
+            "output_dir": str(folder),
+            "use_cpu": True,
+            "bf16": False,
+            "gradient_checkpointing": False,
+            "report_to": "none",
+            "disable_tqdm": True,
+            "per_device_train_batch_size": 4 * GROUP,
+            "num_generations": GROUP,
+            "max_completion_length": 6,
+            "loss_type": "grpo",
+            "beta": 0.1,
+            "learning_rate": 1e-2,
+            "optim": "sgd",  # Adam turns rounding of a zero gradient into a full step
+            "max_steps": 1,
+            "logging_steps": 1,
+            "save_strategy": "no",
+            **changes,
+        }
+    )
+
+
+def random_groups(count=3, size=GROUP, seed=0, low=5, vocabulary=90, longest=12):
+    """Groups whose completions share beginnings, one completion twice."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def ids(length, high=vocabulary):
+        return torch.randint(low, high, (length,), generator=draw).tolist()
+
+    groups = []
+    for _ in range(count):
+        prompt = ids(int(torch.randint(3, longest, (1,), generator=draw)))
+        lengths = torch.randint(1, 7, (size - 1,), generator=draw)
+        group = [ids(int(n), low + 3) for n in lengths]
+        groups.append((prompt, [*group, group[0]]))
+    return groups
 
 
 def make_candidates(count=6, seed=0):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from peft import PeftModel
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback
 
@@ -48,7 +49,7 @@ class TrainingRun:
         evaluations: one row per evaluated step, indexed by step.
     """
 
-    model: PreTrainedModel
+    model: PreTrainedModel | PeftModel
     history: pd.DataFrame
     evaluations: pd.DataFrame
 

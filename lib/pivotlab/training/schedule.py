@@ -37,7 +37,5 @@ def turn_schedule(turns: int, steps: int, per_step: int, seed: int) -> list[int]
 
 def _apart(fresh: list[int], begun: list[int], per_step: int) -> list[int]:
     """Reorder a pass so that it repeats nothing of the step that it completes."""
-    room = per_step - len(begun)
-    repeated = [turn for turn in fresh[:room] if turn in begun]
-    kept = [turn for turn in fresh if turn not in repeated]
-    return kept[:room] + repeated + kept[room:]
+    fitting = [turn for turn in fresh if turn not in begun][: per_step - len(begun)]
+    return fitting + [turn for turn in fresh if turn not in fitting]

@@ -4,7 +4,8 @@ Two forms of the same data. `turn_rows`: one row per candidate turn, its prefix 
 prompt and loss on the demonstrated action alone; with the same schedule as the RL
 methods they see the same turns at the same step. `conversation_rows`: one row per
 trajectory, every token once, loss on all of its decisions; cheaper per turn, and what
-SFT usually means.
+SFT usually means. The rows of a step are packed (`packing`), and only tokens that carry
+loss are projected to the vocabulary; the loss is TRL's.
 
 Departures from the paper:
 1. The sources print no SFT recipe; optimizer, schedule and batch are those of PivotRL.
@@ -15,12 +16,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
+import torch
 from datasets import Dataset
 from peft import PeftConfig
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -29,9 +34,10 @@ from trl import SFTConfig, SFTTrainer
 from pivotlab.records import Candidate, Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
+from pivotlab.training.packing import pack, refusal, row_multiple
 from pivotlab.training.schedule import turn_schedule
 from pivotlab.training.settings import TrainingSettings, trainer_fields
-from pivotlab.training.trl_compat import release
+from pivotlab.training.trl_compat import PackedSFTTrainer, release
 
 #: Label of tokens that carry no loss.
 IGNORED = -100
@@ -131,12 +137,12 @@ def train_sft(
         resume: continue from the last whole checkpoint in `folder`, if there is one.
 
     Raises:
-        ValueError: no rows, a row beyond the model's window, or settings that do not
-            divide the batch evenly.
+        ValueError: no rows, a row without prompt, without loss or beyond the model's
+            window, or settings that do not divide the batch evenly.
     """
     if folder is None and (settings.save_every or resume):
         raise ValueError("checkpoints need a place: pass folder=...")
-    _check_window(model, rows)
+    _check_rows(model, rows)
     per_step = settings.rows_per_step
     order = turn_schedule(len(rows), settings.steps, per_step, settings.seed)
     turns = [0, *accumulate(rows[i].turns for i in order)]
@@ -146,15 +152,51 @@ def train_sft(
     }
     with ExitStack() as stack:
         place = folder or stack.enter_context(tempfile.TemporaryDirectory())
-        trainer = SFTTrainer(
-            release(model),
+        kind, collator = _trainer(release(model))
+        trainer = kind(
+            model,
             sft_config(settings, Path(place)),
+            data_collator=collator,
             train_dataset=Dataset.from_dict(columns).select(order),
             processing_class=tokenizer,
             peft_config=peft_config,
         )
         recorder = Recorder(lambda step: turns[step * per_step], evaluations, "SFT")
         return run(trainer, recorder, folder, resume)
+
+
+def packed_batch(
+    rows: Sequence[Mapping[str, Sequence[int]]], multiple: int = 1
+) -> dict[str, torch.Tensor]:
+    """Rows of `input_ids` and `labels` as one batch of `PackedSFTTrainer`."""
+    starts = [next(i for i, t in enumerate(r["labels"]) if t != IGNORED) for r in rows]
+    pairs = list(zip(rows, starts, strict=True))
+    packed = pack(
+        [(tuple(r["input_ids"][:s]), tuple(r["input_ids"][s:])) for r, s in pairs],
+        multiple=multiple,
+    )
+    trained = torch.zeros_like(packed.mask)
+    for number, (row, start) in enumerate(pairs):
+        labels = torch.tensor(row["labels"][start:])
+        trained[number, : len(labels)] = labels != IGNORED
+    nodes = packed.nodes[trained]
+    return {
+        "input_ids": packed.input_ids,
+        "position_ids": packed.position_ids,
+        "ends": packed.ends,
+        "sources": packed.sources[nodes],
+        "labels": packed.targets[nodes][None],
+        "shift_labels": packed.targets[nodes][None],
+    }
+
+
+def _trainer(model: PreTrainedModel) -> tuple[type[SFTTrainer], Any]:
+    """Trainer and collator: packed rows, or the stock ones where the model refuses."""
+    reason = refusal(model)
+    if reason is None:
+        return PackedSFTTrainer, partial(packed_batch, multiple=row_multiple(model))
+    warnings.warn(f"packing is off: {reason}", stacklevel=2)
+    return SFTTrainer, None
 
 
 def sft_config(settings: SFTSettings, folder: Path) -> SFTConfig:
@@ -178,12 +220,18 @@ def sft_config(settings: SFTSettings, folder: Path) -> SFTConfig:
     return SFTConfig(**{**fields, **trainer_fields(settings, folder)})
 
 
-def _check_window(model: PreTrainedModel, rows: Sequence[SupervisedRow]) -> None:
+def _check_rows(model: PreTrainedModel, rows: Sequence[SupervisedRow]) -> None:
     config = model.config.get_text_config(decoder=True)
     window = getattr(config, "max_position_embeddings", None)
-    longest = max((len(row.ids) for row in rows), default=0)
-    if window and longest > window:
-        raise ValueError(
-            f"a row of {longest} tokens exceeds the model's window of {window}; leave "
-            "such turns out when you build candidates"
-        )
+    for number, row in enumerate(rows):
+        if window and len(row.ids) > window:
+            raise ValueError(
+                f"row {number} of {len(row.ids)} tokens exceeds the model's window of "
+                f"{window}; leave such turns out when you build candidates"
+            )
+        trained = [i for i, label in enumerate(row.labels) if label != IGNORED]
+        if not trained or trained[0] == 0:
+            raise ValueError(
+                f"row {number}: a row needs a prompt and then a token with loss; its "
+                f"first token with loss is {trained[0] if trained else None}"
+            )

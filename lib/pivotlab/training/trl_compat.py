@@ -33,9 +33,11 @@ from jaxtyping import Float, Int
 from peft import PeftModel
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from trl import GRPOTrainer
+from trl import GRPOTrainer, SFTTrainer
 from trl.models.utils import unwrap_model_for_generation
 from trl.trainer import grpo_trainer
+
+from pivotlab.training.packing import PackedBatch, attention_mask
 
 #: The TRL series this file was written against.
 TRL_SERIES = "1.16"
@@ -337,37 +339,79 @@ def release(model: nn.Module) -> nn.Module:
     return model
 
 
-def score_positions(
-    model: nn.Module,
-    inputs: dict[str, Any],
-    sources: Int[Tensor, "scored"],
-    targets: Int[Tensor, "scored"],
-) -> tuple[Float[Tensor, "scored"], Tensor | None]:
-    """Log-probs (and entropies where the head computes them) at chosen positions.
+@contextmanager
+def picked(
+    model: nn.Module, ends: Int[Tensor, "rows time"], sources: Int[Tensor, "scored"]
+) -> Iterator[None]:
+    """Inside, the backbone runs on packed rows and hands on the states of `sources`.
 
-    TRL's fused head projects every position on a CPU. Here the hidden states of the
-    chosen positions are picked before they reach it, so only those are projected.
+    TRL's fused head projects every position on a CPU; picking the wanted ones before
+    they reach it leaves the rest unprojected. The mask comes in here because TRL counts
+    tokens in whatever mask a batch carries.
 
     Args:
-        model: a policy or reference that a trainer of this file has prepared; wrapped
-            ones are called through their wrapper.
-        inputs: what its forward needs, ids of shape "rows time".
-        sources: flat index row * time + column of the position that predicts a token.
-        targets: the predicted token.
+        model: wrapped or not; called through its wrapper inside.
+        ends: the attention rule of the rows, see `packing`.
+        sources: flat index row * time + column of each position.
     """
+    inner = causal_model(model)
+    mask = attention_mask(ends, inner)
+
+    def give(_module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        return args, {**kwargs, "attention_mask": mask}
 
     def pick(_module: nn.Module, _args: Any, output: Any) -> Any:
         hidden = output.last_hidden_state.flatten(0, 1)
         output.last_hidden_state = hidden[sources][None]
         return output
 
-    handle = causal_model(model).base_model.register_forward_hook(pick)
+    handles = (
+        inner.base_model.register_forward_pre_hook(give, with_kwargs=True),
+        inner.base_model.register_forward_hook(pick),
+    )
     try:
-        scores = model(**inputs, shift_labels=targets[None], fused_lm_head=True)
+        yield
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
+
+
+def score_nodes(
+    model: nn.Module, packed: PackedBatch
+) -> tuple[Float[Tensor, "nodes"], Tensor | None]:
+    """Log-probs of the nodes of a packed batch, and entropies if the head has them.
+
+    `model` is a policy or a reference that a trainer of this file has prepared.
+    """
+    with picked(model, packed.ends, packed.sources):
+        scores = model(
+            input_ids=packed.input_ids,
+            position_ids=packed.position_ids,
+            shift_labels=packed.targets[None],
+            fused_lm_head=True,
+        )
     entropy = None if scores.entropy is None else scores.entropy[0]
     return scores.log_probs[0], entropy
+
+
+class PackedSFTTrainer(SFTTrainer):
+    """TRL's SFT on packed rows; a batch holds, beside ids and positions, where loss is.
+
+    Extra keys: `ends` and `sources` as `picked` takes them, and the trained tokens as
+    `shift_labels` and as `labels`, both "1 trained".
+    """
+
+    def compute_loss(
+        self, model, inputs, return_outputs=False, num_items_in_batch=None
+    ):
+        ends, sources = inputs.pop("ends"), inputs.pop("sources")
+        with picked(model, ends, sources):
+            loss = super().compute_loss(
+                model, inputs, return_outputs, num_items_in_batch
+            )
+        # TRL counts one row of the batch only.
+        self._metrics["train" if self.model.training else "eval"].pop("num_tokens")
+        return loss
 
 
 def causal_model(model: nn.Module) -> PreTrainedModel:
