@@ -97,6 +97,8 @@ def execute(
     failed = output.with_suffix(".failed.ipynb")
     # Bars fill an executed notebook with junk; a user's own setting wins.
     os.environ.setdefault("TQDM_DISABLE", "1")
+    # Spinning threads slow everything down as soon as another process runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         papermill.execute_notebook(
             str(notebook),

@@ -2,14 +2,12 @@
 
 A third of the games is played by the honest player, a third by a noisy one, a third by
 the base model itself; every turn is labelled by the honest player, so that the states
-where the model fails are among the candidates. The profile of the frozen base is kept
-in the cache under a key of everything it depends on.
+where the model fails are among the candidates. The base's samples are kept in the
+cache, so the same pool is profiled once.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,10 +21,10 @@ from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.textgame import TextGame, task_ids
 from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import write_text
 from pivotlab.pivots.candidates import collect
 from pivotlab.pivots.profiling import profile
-from pivotlab.records import Candidate, Rollout, Trajectory, TurnProfile, to_json
+from pivotlab.pivots.store import ProfileStore, weights_digest
+from pivotlab.records import Candidate, Rollout, Trajectory, TurnProfile
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import CachedPlayer, Settings, Start
 from pivotlab.rollouts import play as play_episodes
@@ -81,24 +79,18 @@ def build_pool(
     renderer = Renderer(tokenizer)
     trajectories = play_games(preset, model, renderer, split, seed, system)
     candidates = collect(trajectories).candidates
-    key = _key(preset, model, candidates, seed)
-    place = paths.cache() / "profiles" / f"{key}.json"
-    if place.exists():
-        rows = json.loads(place.read_text())
-        profiles = [_profile(row) for row in rows]
-    else:
-        profiles = profile(
-            candidates,
-            LocalSampler(model),
-            renderer,
-            TextGameVerifier(),
-            k=preset.k,
-            sampling=Sampling(preset.max_new_tokens, preset.temperature),
-            strict=ExactVerifier(),
-            seed=seed,
-            provenance={"model": preset.model},
-        )
-        write_text(place, json.dumps([to_json(p) for p in profiles]))
+    profiles = profile(
+        candidates,
+        LocalSampler(model),
+        renderer,
+        TextGameVerifier(),
+        k=preset.k,
+        sampling=Sampling(preset.max_new_tokens, preset.temperature),
+        strict=ExactVerifier(),
+        seed=seed,
+        store=ProfileStore(paths.cache() / "profiles", weights_digest(model)),
+        provenance={"model": preset.model},
+    )
     return Pool(trajectories, candidates, {p.uid: p for p in profiles})
 
 
@@ -148,23 +140,3 @@ def play_own(
     )
     starts = [Start(task, derive_seed(seed, i)) for i, task in enumerate(tasks)]
     return play_episodes(CachedPlayer(model), renderer, TextGame, starts, settings)
-
-
-def _key(
-    preset: Preset, model: PreTrainedModel, candidates: list[Candidate], seed: int
-) -> str:
-    """Hash of all that the profile depends on: weights, turns, verdicts, sampling."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(weight.float().cpu().numpy().tobytes())
-    for candidate in candidates:
-        digest.update(json.dumps(to_json(candidate), sort_keys=True).encode())
-    numbers = (preset.k, preset.temperature, preset.max_new_tokens, seed)
-    digest.update(repr(numbers + (TextGameVerifier.version,)).encode())
-    return digest.hexdigest()[:16]
-
-
-def _profile(row: dict) -> TurnProfile:
-    lists = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
-    return TurnProfile(**lists)
