@@ -14,14 +14,16 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import io
 import itertools
 import os
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -162,8 +164,18 @@ def stream(
     if path.is_dir():
         yield from _read_folder(path, origin, report)
         return
-    for line, record in _records(path, report):
-        yield from read_record(record, replace(origin, line=line), report)
+    try:
+        for line, record in _records(path):
+            here = replace(origin, line=line)
+            if isinstance(record, fields.FormatError):
+                _fail(report, here, "", record)
+            else:
+                yield from read_record(record, here, report)
+    except (OSError, EOFError, zlib.error) as error:
+        cut = fields.FormatError(
+            "file", f"cannot be read on ({error})", "copy it again"
+        )
+        _fail(report, origin, "", cut)
 
 
 def read_record(
@@ -241,24 +253,24 @@ def _read_folder(
         _fail(report, origin, "", error)
 
 
-def _records(path: Path, report: LoadReport) -> Iterator[tuple[int | None, Any]]:
-    """Decoded records with their line numbers (None for a whole file)."""
+def _records(path: Path) -> Iterator[tuple[int | None, Any]]:
+    """Decoded records, or errors, with line numbers (None for a whole file)."""
     with _open(path) as handle:
-        head = list(itertools.islice(_lines(handle), _PEEK))
-        if _is_jsonl(head):
-            yield from _json_lines(head, _lines(handle, len(head)), report)
+        lines = enumerate(handle, start=1)
+        head = list(itertools.islice(lines, _PEEK))
+        decoded = [(number, _decode(text)) for number, text in head if text.strip()]
+        if _is_jsonl(head, decoded):
+            rest = ((number, _decode(text)) for number, text in lines if text.strip())
+            yield from _json_lines(decoded, rest)
             return
         text = "".join(line for _, line in head) + handle.read()
-    try:
-        yield None, fields.loads(text, "file")
-    except fields.FormatError as error:
-        if detect.detect(text) is not None:
-            yield None, text
-            return
-        _fail(report, Origin(str(path)), "", error)
+    record = _decode(text, "file")
+    if isinstance(record, fields.FormatError) and detect.detect(text) is not None:
+        record = text
+    yield None, record
 
 
-def _open(path: Path) -> IO[str]:
+def _open(path: Path) -> io.TextIOWrapper:
     """The file as text, decompressed if its content says gzip."""
     with path.open("rb") as handle:
         packed = handle.read(2) == b"\x1f\x8b"
@@ -266,53 +278,40 @@ def _open(path: Path) -> IO[str]:
     return opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="\n")
 
 
-def _lines(handle: Iterable[str], done: int = 0) -> Iterator[tuple[int, str]]:
-    yield from enumerate(handle, start=done + 1)
-
-
-def _is_jsonl(head: list[tuple[int, str]]) -> bool:
-    """Does a line decode on its own? A lone bracket opens a whole-file document."""
-    filled = [text.strip() for _, text in head if text.strip()]
-    if not filled or filled[0] in ("[", "{"):
-        return False
-    return any(_decodes(text) for text in filled)
-
-
-def _decodes(text: str) -> bool:
-    if text[0] not in "[{" or text in ("[]", "{}"):
-        return False
+def _decode(text: str, what: str = "line") -> Any:
+    """The decoded text, or the error as a value."""
     try:
-        fields.loads(text)
-    except fields.FormatError:
-        return False
-    return True
+        return fields.loads(text, what)
+    except fields.FormatError as error:
+        return error
+
+
+def _is_jsonl(head: list[tuple[int, str]], decoded: list[tuple[int, Any]]) -> bool:
+    """Does a line hold a record on its own? A lone bracket opens a whole document."""
+    first = next((text.strip() for _, text in head if text.strip()), "[")
+    records = (record for _, record in decoded)
+    return first not in ("[", "{") and any(
+        isinstance(record, dict | list) and record for record in records
+    )
 
 
 def _json_lines(
-    head: list[tuple[int, str]], rest: Iterator[tuple[int, str]], report: LoadReport
+    head: list[tuple[int, Any]], rest: Iterator[tuple[int, Any]]
 ) -> Iterator[tuple[int | None, Any]]:
     """Rows of a JSONL file, or one record where the lines belong together."""
-    first = list(_decoded(head, report))
-    together = detect.detect([record for _, record in first])
-    alone = any(detect.detect(record) is not None for _, record in first)
-    records = itertools.chain(first, _decoded(rest, report))
-    if together is not None and together.whole_file and not alone:
-        yield None, [record for _, record in records]
+    first = [r for _, r in head if not isinstance(r, fields.FormatError)]
+    together = detect.detect(first)
+    alone = any(detect.detect(record) is not None for record in first)
+    if together is None or not together.whole_file or alone:
+        yield from itertools.chain(head, rest)
         return
-    yield from records
-
-
-def _decoded(
-    lines: Iterable[tuple[int, str]], report: LoadReport
-) -> Iterator[tuple[int, Any]]:
-    for number, text in lines:
-        if text.strip():
-            try:
-                record = fields.loads(text, "line")
-            except fields.FormatError as error:
-                _fail(report, Origin(report.file, number), "", error)
-                continue
+    whole = []
+    for number, record in itertools.chain(head, rest):
+        if isinstance(record, fields.FormatError):
             yield number, record
+        else:
+            whole.append(record)
+    yield None, whole
 
 
 def _files(names: Iterable[str]) -> Iterator[Path]:
