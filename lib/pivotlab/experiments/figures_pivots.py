@@ -62,7 +62,11 @@ def trajectory_strip(table: pd.DataFrame, lambda_diff: float) -> Figure:
     ax.errorbar(table["mu"], places, xerr=error, fmt="none", ecolor="black", capsize=2)
     ax.plot(table["mu_strict"], places, "D", color="black", label="exact match only")
     ax.axvline(lambda_diff, color=GREY, linestyle=":", marker="")
-    ax.set_yticks(places, table["expert"])
+    for label, kind in zip(
+        ax.set_yticks(places, table["expert"]), table["kind"], strict=True
+    ):
+        # A turn nobody passes has no bar to be coloured.
+        label.label1.set_color(CLASSES[kind][0])
     ax.set(xlim=(-0.02, 1.04), xlabel=f"share of {table['k'].iloc[0]} actions accepted")
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return fig
@@ -100,7 +104,7 @@ def mu_histogram(table: pd.DataFrame, lambda_diff: float, reported: float) -> Fi
     left.axvline(lambda_diff, color=GREY, linestyle=":", marker="")
     left.set(xlabel=f"share of {k} actions accepted", ylabel="turns")
     left.set_title("How often a turn is passed")
-    left.legend(loc="upper center")
+    left.legend(loc="upper center", frameon=True, framealpha=0.9)
     silent = table["kind"].isin(["all_fail", "all_pass"])
     share = wilson(int(silent.sum()), len(silent))
     error = [[share.value - share.lo], [share.hi - share.value]]
