@@ -113,7 +113,9 @@ def test_import_export_import_is_the_identity(name):
 
 def test_the_terminal_answer_is_the_expected_text_and_goes_back_as_one():
     pivot = nemo_gym.from_row(TERMINAL)
-    assert pivot.candidate.expert.content == '{"commands": []}'
+    found = pivot.candidate
+    assert found.expert.content == '{"commands": []}' and found.domain == "terminal"
+    assert found.context == {"harness": "terminus_2", "threshold": 0.9}
     back = nemo_gym.to_row(pivot)
     assert back["expected_answer"] == '{"commands": []}'
     assert "expected_action" not in back and back["threshold"] == 0.9

@@ -80,7 +80,6 @@ def from_row(row: Row, source: str = "pivots", line: int | None = None) -> GymPi
         expert = Message("assistant", said, expert.tool_calls)
     prefix = _prefix(request, Origin(source, line))
     trajectory, ident = _identity(row, request)
-    context = {"ordered": True} if _expected(row).get("ordered") else {}
     candidate = Candidate(
         uid=ident,
         trajectory_uid=trajectory,
@@ -89,7 +88,7 @@ def from_row(row: Row, source: str = "pivots", line: int | None = None) -> GymPi
         expert=expert,
         tools=tuple(prefix.tools),
         domain=_domain(row),
-        context=context,
+        context=responses.pivot_context(row),
     )
     profile = _profile(row, ident)
     own = _OWN_KEYS if profile is None else (*_OWN_KEYS, *_RATE_KEYS)
@@ -309,11 +308,8 @@ def _expected(row: Row) -> Row:
 
 
 def _domain(row: Row) -> str:
-    if isinstance(row.get("pivotlab_domain"), str):
-        return row["pivotlab_domain"]
-    agent = row.get("agent_ref")
-    name = str(agent.get("name")) if isinstance(agent, dict) else ""
-    return next((d for d in ("swe", "terminal", "search") if d in name), "tool")
+    own = row.get("pivotlab_domain")
+    return own if isinstance(own, str) else responses.pivot_domain(row) or "tool"
 
 
 def _profile(row: Row, ident: str) -> TurnProfile | None:

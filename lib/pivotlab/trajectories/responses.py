@@ -46,7 +46,9 @@ def read(row: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
     add_items(draft, fields.sequence(response.get("output"), "output"), "output")
     expected = expected_action(row)
     if expected is not None and not response.get("output"):
-        draft.assistant(expected.content, expected.tool_calls, expected.reasoning)
+        context = pivot_context(row)
+        said = (expected.content, expected.tool_calls, expected.reasoning)
+        draft.assistant(*said, context=context)
     agent = row.get("agent_ref")
     name = agent.get("name") if isinstance(agent, dict) else None
     ident = "-".join(
@@ -54,8 +56,9 @@ def read(row: dict[str, Any], origin: Origin) -> Iterator[Trajectory]:
     )
     kept = ("expected_action", "pass_rate", "pass_rate_total", "pass_rate_passed")
     meta = {"agent": name, **{k: row[k] for k in kept if k in row}}
-    task = _task(row)
-    yield draft.build(row, ident=ident or None, task=task, meta=meta)
+    yield draft.build(
+        row, ident=ident or None, task=_task(row), domain=pivot_domain(row), meta=meta
+    )
 
 
 def read_items(items: list[Any], origin: Origin) -> Iterator[Trajectory]:
@@ -135,6 +138,35 @@ def expected_action(row: dict[str, Any]) -> Message | None:
         f"is {kind!r}",
         "use function_call, message or function_call_batch",
     )
+
+
+def pivot_context(row: dict[str, Any]) -> dict[str, Any]:
+    """What a verifier must know of a pivot row: harness, threshold, order of calls."""
+    found: dict[str, Any] = {}
+    if _terminus(row):
+        found["harness"] = row["metadata"]["harness"]
+    threshold = row.get("threshold")
+    if isinstance(threshold, int | float) and not isinstance(threshold, bool):
+        found["threshold"] = float(threshold)
+    action = row.get("expected_action")
+    if isinstance(action, dict) and action.get("ordered") is True:
+        found["ordered"] = True
+    return found
+
+
+def pivot_domain(row: dict[str, Any]) -> str | None:
+    """Terminal rows by their harness, software engineering by its agent, else None."""
+    if _terminus(row):
+        return "terminal"
+    agent = row.get("agent_ref")
+    name = agent.get("name") if isinstance(agent, dict) else None
+    return "swe" if isinstance(name, str) and "swe" in name else None
+
+
+def _terminus(row: dict[str, Any]) -> bool:
+    details = row.get("metadata")
+    harness = details.get("harness") if isinstance(details, dict) else None
+    return isinstance(harness, str) and harness.startswith("terminus")
 
 
 class _Turn:
