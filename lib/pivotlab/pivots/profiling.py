@@ -1,8 +1,8 @@
 """K actions per turn from the frozen reference policy, scored (PivotRL Eq. 4).
 
 Sampling and verification are apart: stored samples can be verified again by another
-verifier without a token being generated. Candidates are sampled in the order they come,
-which is trajectory by trajectory, so that a sampler can share prefixes.
+verifier without a token being generated. Turns of one trajectory are sampled in one
+batch, so that a sampler can share their prefixes.
 
 Departures from the paper: (1) the strict reward is scored beside the functional one, on
 the same samples, so the miss rate is free; (2) a truncated or failed sample has reward
@@ -12,64 +12,158 @@ the same samples, so the miss rate is free; (2) a truncated or failed sample has
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from tqdm.auto import tqdm
 
 from pivotlab.engines.protocol import Sample, Sampler, Sampling
+from pivotlab.pivots.selection import LAMBDA_DIFF, turn_class
+from pivotlab.pivots.store import ProfileStore, SampleTable, turn_key
 from pivotlab.records import Candidate, TurnProfile, Verdict
 from pivotlab.rendering import Renderer
 from pivotlab.verifiers.protocol import Verifier
 
-#: Turns handed to the sampler at once.
-BATCH = 256
-#: Called after every batch with its candidates and their samples, e.g. to store them.
-OnBatch = Callable[[Sequence[Candidate], list[list[Sample]]], None]
+#: Fewest turns handed to a sampler at once, and lost at most when a run is killed.
+BATCH = 64
 
 
-def seed_of(uid: str, seed: int = 0) -> int:
-    """The sampling seed of a turn: depends on its uid and the run's seed only."""
-    digest = hashlib.blake2b(f"{seed}:{uid}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
+@dataclass
+class TurnSampler:
+    """Draws samples at candidate turns, or takes those that a table already holds.
+
+    Attributes:
+        sampler: the frozen reference policy; None where all samples must be stored.
+        renderer: of its tokenizer; its end of turn is among the stop tokens.
+        sampling: keep the temperature of training.
+        seed: of the run; see `seed_of`.
+        table: where samples are looked up and put.
+    """
+
+    sampler: Sampler | None
+    renderer: Renderer
+    sampling: Sampling
+    seed: int
+    table: SampleTable
+
+    def draw(self, candidates: Sequence[Candidate], k: int) -> list[list[Sample]]:
+        """Samples 0 to k - 1 of every candidate, in order; only missing ones are new.
+
+        Raises:
+            KeyError: samples are missing and there is no sampler.
+        """
+        prompts = [self.renderer.prompt_ids(c.prefix, c.tools) for c in candidates]
+        turns = [turn_key(c.uid, p) for c, p in zip(candidates, prompts, strict=True)]
+        held = [self.table.count(turn) for turn in turns]
+        for first in sorted({h for h in held if h < k} if self.sampler else ()):
+            short = [i for i, h in enumerate(held) if h == first]
+            drawn = self.sampler.sample(
+                [prompts[i] for i in short],
+                k - first,
+                replace(self.sampling, first_sample=first),
+                [seed_of(candidates[i].uid, self.seed) for i in short],
+            )
+            self.table.add([turns[i] for i in short], first, drawn)
+        return [self.table.samples(turn, k) for turn in turns]
+
+    def holding(self) -> AbstractContextManager[None]:
+        """Let the sampler keep prompts between draws inside, where it can."""
+        hold = getattr(self.sampler, "holding", nullcontext)
+        return hold()
 
 
-def sample_turns(
+def turn_sampler(
+    sampler: Sampler | None,
+    renderer: Renderer,
+    sampling: Sampling,
+    seed: int,
+    store: ProfileStore | None,
+) -> TurnSampler:
+    """A `TurnSampler` that stops at the end of a turn and uses the store's table."""
+    stops = tuple(sorted({*sampling.stop_ids, renderer.end_of_turn}))
+    sampling = replace(sampling, stop_ids=stops)
+    table = SampleTable()
+    if store is not None:
+        table = store.open(renderer.fingerprint(), sampling, seed)
+    return TurnSampler(sampler, renderer, sampling, seed, table)
+
+
+def profile(
     candidates: Sequence[Candidate],
     sampler: Sampler,
     renderer: Renderer,
+    verifier: Verifier,
+    *,
     k: int,
     sampling: Sampling,
+    strict: Verifier | None = None,
     seed: int = 0,
-    on_batch: OnBatch | None = None,
-) -> list[list[Sample]]:
-    """K samples at every candidate, in order.
+    store: ProfileStore | None = None,
+    provenance: dict[str, Any] | None = None,
+) -> list[TurnProfile]:
+    """mu and sigma2 of every candidate, in order (Eq. 4).
 
     Args:
-        candidates: turns, those of one trajectory next to each other.
+        candidates: D_cand; turns of one trajectory next to each other.
         sampler: the frozen reference policy.
-        renderer: of its tokenizer; its end of turn is added to the stop tokens.
+        renderer: of its tokenizer.
+        verifier: the functional reward.
         k: samples per turn [K].
-        sampling: keep the temperature of training.
-        seed: of the run; see `seed_of`.
-        on_batch: gets every finished batch.
+        sampling: keep the temperature of training; the end of turn is added to the
+            stop tokens.
+        strict: scored beside the verifier on the same samples.
+        seed: of the run; samples depend on it, the turn's uid and their index only.
+        store: keeps samples, so that a killed run goes on where it was.
+        provenance: further facts to keep in every profile.
     """
-    stops = tuple(sorted({*sampling.stop_ids, renderer.end_of_turn}))
-    stopping = Sampling(
-        sampling.max_new_tokens, sampling.temperature, stops, sampling.log_probs
-    )
-    samples: list[list[Sample]] = []
-    with tqdm(total=len(candidates), desc="turns", unit="turn", leave=False) as bar:
-        for first in range(0, len(candidates), BATCH):
-            batch = candidates[first : first + BATCH]
-            prompts = [renderer.prompt_ids(c.prefix, c.tools) for c in batch]
-            seeds = [seed_of(c.uid, seed) for c in batch]
-            drawn = sampler.sample(prompts, k, stopping, seeds)
-            if on_batch is not None:
-                on_batch(batch, drawn)
-            samples += drawn
-            bar.update(len(batch))
-    return samples
+    turns = turn_sampler(sampler, renderer, sampling, seed, store)
+    facts = describe(turns, verifier, strict) | {"k": k} | (provenance or {})
+    return _profiles(candidates, turns, verifier, strict, k, facts)
+
+
+def reverify(
+    candidates: Sequence[Candidate],
+    renderer: Renderer,
+    verifier: Verifier,
+    *,
+    k: int,
+    sampling: Sampling,
+    store: ProfileStore,
+    strict: Verifier | None = None,
+    seed: int = 0,
+    provenance: dict[str, Any] | None = None,
+) -> list[TurnProfile]:
+    """Profiles of stored samples under another verifier; never generates.
+
+    Raises:
+        KeyError: a turn has fewer than `k` stored samples under these settings.
+    """
+    turns = turn_sampler(None, renderer, sampling, seed, store)
+    facts = describe(turns, verifier, strict) | {"k": k} | (provenance or {})
+    return _profiles(candidates, turns, verifier, strict, k, facts)
+
+
+def _profiles(
+    candidates: Sequence[Candidate],
+    turns: TurnSampler,
+    verifier: Verifier,
+    strict: Verifier | None,
+    k: int,
+    facts: dict[str, Any],
+) -> list[TurnProfile]:
+    profiles: list[TurnProfile] = []
+    with progress(len(candidates)) as bar:
+        for batch in by_trajectory(candidates):
+            for candidate, samples in zip(batch, turns.draw(batch, k), strict=True):
+                judged = verify_turn(
+                    candidate, samples, turns.renderer, verifier, strict, facts
+                )
+                profiles.append(judged)
+            show(bar, profiles, len(batch))
+    return profiles
 
 
 def verify_turn(
@@ -89,10 +183,7 @@ def verify_turn(
         categories=tuple(v.category for v in verdicts),
         truncated=tuple(s.truncated for s in samples),
         strict_rewards=tuple(v.reward for v in beside),
-        provenance={
-            "verifier": f"{verifier.name}/{verifier.version}",
-            **(provenance or {}),
-        },
+        provenance=provenance or {},
     )
 
 
@@ -104,26 +195,49 @@ def judge(
         return Verdict(0.0, "no_sample", sample.failure)
     if sample.truncated:
         return Verdict(0.0, "truncated")
-    return verifier.verify(candidate, renderer.action(sample.token_ids))
+    action = renderer.action(sample.token_ids, candidate.tools)
+    return verifier.verify(candidate, action)
 
 
-def profile(
-    candidates: Sequence[Candidate],
-    sampler: Sampler,
-    renderer: Renderer,
-    verifier: Verifier,
-    *,
-    k: int,
-    sampling: Sampling,
-    strict: Verifier | None = None,
-    seed: int = 0,
-    provenance: dict[str, Any] | None = None,
-) -> list[TurnProfile]:
-    """mu and sigma2 of every candidate, in order (Eq. 4)."""
-    samples = sample_turns(candidates, sampler, renderer, k, sampling, seed)
-    facts = {"k": k, "temperature": sampling.temperature, "seed": seed}
-    facts |= provenance or {}
-    return [
-        verify_turn(c, drawn, renderer, verifier, strict, facts)
-        for c, drawn in zip(candidates, samples, strict=True)
-    ]
+def describe(
+    turns: TurnSampler, verifier: Verifier, strict: Verifier | None
+) -> dict[str, Any]:
+    """Where a profile comes from: sampling, template, seed and verifiers."""
+    facts = {
+        "temperature": turns.sampling.temperature,
+        "max_new_tokens": turns.sampling.max_new_tokens,
+        "template": turns.renderer.fingerprint()["template"],
+        "seed": turns.seed,
+        "verifier": f"{verifier.name}/{verifier.version}",
+    }
+    return facts | ({"strict": f"{strict.name}/{strict.version}"} if strict else {})
+
+
+def seed_of(uid: str, seed: int = 0) -> int:
+    """The sampling seed of a turn: depends on its uid and the run's seed only."""
+    word = hashlib.blake2b(f"{seed}:{uid}".encode(), digest_size=8).digest()
+    return int.from_bytes(word, "big") >> 1
+
+
+def by_trajectory(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """Batches of at least `BATCH` turns that tear no trajectory apart."""
+    batch: list[Candidate] = []
+    for _, turns in groupby(candidates, key=lambda c: c.trajectory_uid):
+        batch += turns
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def progress(turns: int) -> tqdm:
+    """A bar in turns, with turns per second and the expected end."""
+    return tqdm(total=turns, desc="profiling", unit="turn", leave=False)
+
+
+def show(bar: tqdm, profiles: Sequence[TurnProfile], new: int) -> None:
+    """Advance by `new` turns and show the share of pivots among all so far."""
+    pivots = sum(turn_class(p, LAMBDA_DIFF) == "pivot" for p in profiles)
+    bar.set_postfix(pivots=f"{pivots / len(profiles):.0%}", refresh=False)
+    bar.update(new)

@@ -13,6 +13,9 @@ import numpy as np
 from pivotlab.intervals import Interval, wilson
 from pivotlab.records import Candidate, TurnProfile
 
+#: The paper prints no cut-off; 0.6 for its first domain is outside evidence.
+LAMBDA_DIFF = 0.6
+
 TurnClass = Literal["all_fail", "pivot", "easy_mixed", "all_pass"]
 
 
@@ -31,7 +34,7 @@ def select(
     candidates: Sequence[Candidate],
     profiles: Mapping[str, TurnProfile],
     rule: str,
-    lambda_diff: float = 0.6,
+    lambda_diff: float = LAMBDA_DIFF,
     n: int | None = None,
     seed: int = 0,
 ) -> list[Candidate]:
@@ -41,7 +44,7 @@ def select(
         candidates: D_cand.
         profiles: by candidate uid; not read by rule "random".
         rule: "pivots" = D_adv of Eq. 5, "mixed" = any variance, "random" = no filter.
-        lambda_diff: difficulty cut-off; 0.6 is outside evidence, the paper prints none.
+        lambda_diff: difficulty cut-off.
         n: keep so many, drawn without replacement; all if None.
         seed: of the draw.
 
@@ -79,7 +82,7 @@ def zero_signal(profiles: Sequence[TurnProfile]) -> Interval:
 
 
 def class_shares(
-    profiles: Sequence[TurnProfile], lambda_diff: float = 0.6
+    profiles: Sequence[TurnProfile], lambda_diff: float = LAMBDA_DIFF
 ) -> dict[TurnClass, float]:
     """Share of every class; sums to 1."""
     names: tuple[TurnClass, ...] = ("all_fail", "pivot", "easy_mixed", "all_pass")
