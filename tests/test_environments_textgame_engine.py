@@ -39,6 +39,13 @@ def test_the_twin_answers_a_fresh_game_as_the_engine_does(engine, task):
     assert counts["observations_equal"] == counts["steps"] == make_golden.STEPS
 
 
+@pytest.mark.parametrize("index", [1, 7, -1])
+def test_a_transcript_can_be_recorded_again(engine, index):
+    task, number = make_golden.tasks()[index]
+    row = make_golden.record(engine, task, number)
+    assert json.loads(json.dumps(row)) == replay.transcripts()[index]
+
+
 @pytest.mark.parametrize("task", task_ids("train", 6, 5100))
 def test_the_oracle_takes_as_many_turns_as_the_planner_anywhere(engine, task):
     rng, twin = random.Random(task), TextGame()
@@ -53,10 +60,11 @@ def test_the_oracle_takes_as_many_turns_as_the_planner_anywhere(engine, task):
 
 
 def test_the_planners_way_wins_on_both(engine):
-    task = FRESH[3]
+    task, arguments = FRESH[3], list(sys.argv)
     twin = TextGame()
     assert isinstance(engine, Environment)
     opening = engine.reset(task)
+    assert sys.argv == arguments
     assert opening.startswith("You are in the middle of a room.")
     twin.reset(task)
     plan = engine.plan()

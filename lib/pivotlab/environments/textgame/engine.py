@@ -16,8 +16,10 @@ the first observation; (2) the reward is 1 at the step that wins, not ever after
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pivotlab.environments.protocol import Step
@@ -30,6 +32,16 @@ try:
     from textworld.envs import PddlEnv
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(pddl.MISSING) from missing
+
+
+@contextmanager
+def _arguments_kept() -> Iterator[None]:
+    """Undo what the planner's translator does to `sys.argv`."""
+    kept = sys.argv
+    try:
+        yield
+    finally:
+        sys.argv = kept
 
 
 class _Saved(NamedTuple):
@@ -60,16 +72,20 @@ class RealTextGame:
         """
         if not task.endswith(pddl.GAME_FILE):
             return self.play(make_game(task))
-        self._env.load(task)
-        return self._start()
+        return self._load(task)
 
     def play(self, game: Game) -> str:
         """Start a game given as a record, such as one made by hand."""
-        self._env.load(pddl.game_data(game))
+        return self._load(pddl.game_data(game))
+
+    def _load(self, game: str | dict[str, Any]) -> str:
+        with _arguments_kept():
+            self._env.load(game)
         return self._start()
 
     def _start(self) -> str:
-        state = self._env.reset()
+        with _arguments_kept():
+            state = self._env.reset()
         self._done: tuple[str, ...] = ()
         self._saved: dict[tuple[str, ...], _Saved] = {}
         return state.feedback.removeprefix(wording.WELCOME)
