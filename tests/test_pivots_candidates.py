@@ -41,6 +41,23 @@ def test_long_prompts_are_counted_not_dropped():
     assert [c.turn for c in kept.candidates] == [0, 1]
 
 
+def test_empty_and_unrenderable_turns_are_counted():
+    class Refusing:
+        def length(self, prefix, tools):
+            if len(prefix) > 4:
+                raise ValueError("roles must alternate")
+            return len(prefix)
+
+    messages = (*MESSAGES, Message("user", "e"), Message("assistant", " \n"))
+    trajectory = Trajectory("t", messages)
+    assert collect([trajectory]).skips == {"empty": 1}
+    renderer = Renderer(build_tokenizer(tiny.vocabulary()))
+    renderer.length = Refusing().length
+    found = collect([trajectory], renderer)
+    assert found.skips == {"empty": 1, "template_refuses": 1}
+    assert found.turns == 4 and len(found.candidates) == 2
+
+
 def test_game_turns_carry_the_honest_answer_and_the_real_prefix():
     rng = random.Random(0)
     trajectory = play(TASK, NoisyPlayer(0.5), rng)

@@ -37,7 +37,8 @@ def collect(
 
     Args:
         trajectories: from a reader or a player.
-        renderer: measures prompts; needed with `max_prompt_tokens`.
+        renderer: skips turns whose prompt its template refuses (`template_refuses`);
+            needed with `max_prompt_tokens`.
         max_prompt_tokens: longest prompt, tool schemas included; longer ones are
             counted as `prompt_too_long`.
 
@@ -51,9 +52,7 @@ def collect(
         for index, candidate in enumerate_turns(trajectory):
             found.turns += 1
             reason = trajectory.skips.get(index)
-            if reason is None and max_prompt_tokens is not None:
-                length = len(renderer.prompt_ids(candidate.prefix, candidate.tools))
-                reason = "prompt_too_long" if length > max_prompt_tokens else None
+            reason = reason or _unusable(candidate, renderer, max_prompt_tokens)
             if reason is not None:
                 found.skips[reason] += 1
                 continue
@@ -65,6 +64,21 @@ def collect(
             seen.add(candidate.uid)
             found.candidates.append(candidate)
     return found
+
+
+def _unusable(
+    candidate: Candidate, renderer: Renderer | None, most: int | None
+) -> str | None:
+    """Why nothing can be sampled or learnt at this turn, or None."""
+    if not (candidate.expert.content.strip() or candidate.expert.tool_calls):
+        return "empty"
+    if renderer is None:
+        return None
+    try:
+        length = renderer.length(candidate.prefix, candidate.tools)
+    except ValueError:
+        return "template_refuses"
+    return "prompt_too_long" if most is not None and length > most else None
 
 
 def enumerate_turns(trajectory: Trajectory) -> Iterator[tuple[int, Candidate]]:
