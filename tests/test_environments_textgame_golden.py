@@ -44,7 +44,7 @@ def test_the_transcripts_show_everything_that_can_happen(replayed):
     counts = sum((c for c, _ in replayed.values()), Counter())
     assert counts["games"] >= 60 and counts["steps"] >= 2400
     assert counts["inadmissible"] >= 400 and counts["won"] >= 200
-    wanted = {
+    least = {
         "look": 100,
         "look_at_receptacle": 100,
         "examine_receptacle": 100,
@@ -57,20 +57,20 @@ def test_the_transcripts_show_everything_that_can_happen(replayed):
         "cool": 20,
         "slice": 20,
     }
-    assert {what: counts[what] for what in wanted if counts[what] < wanted[what]} == {}
+    assert {what: counts[what] for what in least if counts[what] < least[what]} == {}
     forms = {replay.form(text) for row in ROWS for _, text, _, _ in row["steps"]}
     states = ("hot", "cold", "clean", "hot and clean", "cool and clean", "sliced")
     states += ("hot sliced", "cool sliced", "clean sliced", "hot and clean sliced")
     states += ("cool and clean sliced",)
-    missing = {f"This is a {state} THING." for state in states} | {
+    wanted = {f"This is a {state} THING." for state in states} | {
         "This is a normal THING. In it, you see nothing.",
         "There's nothing special about THING.",
         "You are in the middle of a room. Looking quickly around you, you see nothing.",
         "You are facing the THING. Next to it, you see nothing.",
         "You are not carrying anything.",
         "Nothing happens.",
-    } - forms
-    assert missing == set()
+    }
+    assert wanted - forms == set()
 
 
 def test_ids_still_mean_the_recorded_games():
