@@ -8,6 +8,8 @@ import pytest
 from pivotlab.records import Message, ToolCall
 from pivotlab.rendering import Renderer
 from pivotlab.rendering.template import ChatTemplate, lost_texts
+from pivotlab.trajectories import registry
+from pivotlab.trajectories.loading import load
 
 TOOLS = (
     {
@@ -167,3 +169,21 @@ def test_an_empty_prefix_and_a_missing_template_are_clear_errors():
     )
     with pytest.raises(ValueError, match="has no chat template"):
         ChatTemplate(bare, {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chat_templates.NAMES)
+def test_no_text_of_real_conversations_is_lost(name, mirror):
+    """Thinking that a thinking template drops on purpose is the only thing missing."""
+    renderer = Renderer(chat_templates.tokenizer(name))
+    drops_thinking = name in ("qwen3_hybrid", "qwen3_thinking_2507")
+    count = 0
+    for file in sorted(registry.entries()):
+        for trajectory in load(mirror / file).trajectories[:20]:
+            if not trajectory.messages:
+                continue
+            lost = renderer.lost(trajectory.messages, trajectory.tools)
+            parts = {text.part for text in lost}
+            assert parts <= ({"reasoning"} if drops_thinking else set()), trajectory.uid
+            count += 1
+    assert count > 500
