@@ -3,8 +3,7 @@
 import pytest
 from verdict_rows import call, candidate, say, terminus, tool
 
-from pivotlab.records import Verdict
-from pivotlab.verifiers.dispatch import DispatchVerifier, by_domain, standard
+from pivotlab.verifiers.dispatch import DispatchVerifier, standard
 from pivotlab.verifiers.exact import ExactVerifier
 from pivotlab.verifiers.protocol import Verifier
 
@@ -49,17 +48,6 @@ def test_a_domain_without_a_verifier_says_so_or_takes_the_default():
     assert (none.reward, none.category) == (0.0, "chess/no_verifier")
     spare = DispatchVerifier({"": ExactVerifier()}).verify(row, say("a"))
     assert (spare.reward, spare.category) == (1.0, "chess/equal")
-
-
-def test_reports_are_per_domain():
-    rows = [
-        ("a", Verdict(1.0, "x")),
-        ("b", Verdict(0.0, "y")),
-        ("a", Verdict(0.5, "z")),
-    ]
-    report = by_domain(rows)
-    assert report["a"].n == 2 and report["a"].successes == 1
-    assert report["a"].mean == 0.75 and report["b"].mean == 0.0
 
 
 def test_the_version_names_every_inner_verifier():

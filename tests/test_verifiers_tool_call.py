@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from verdict_rows import call, calls, candidate, say, tool
 
 from pivotlab.records import Message, ToolCall
+from pivotlab.trajectories import tool_call_text
 from pivotlab.verifiers.arguments import Rules
 from pivotlab.verifiers.protocol import Verifier
 from pivotlab.verifiers.tool_call import ToolCallVerifier
@@ -81,6 +82,19 @@ def test_case_V20_an_unparsable_call_never_passes_for_an_empty_one():
 def test_case_V22_a_call_without_a_name_scores_zero():
     action = Message("assistant", "", (ToolCall("", '{"arguments":{}}'),))
     assert judged(call("stop"), action) == (0.0, "unreadable_call")
+
+
+def test_case_V22_blocks_without_a_call_score_zero():
+    for block in ('{"arguments":{}}', "", '{"name": "stop"} {"name": "stop"}'):
+        action = tool_call_text.parse(f"<tool_call>{block}</tool_call>")
+        assert judged(call("stop"), action)[0] == 0.0
+
+
+def test_case_V24_two_blocks_are_two_calls():
+    block = '<tool_call>{"name": "weather", "arguments": {"city": "%s"}}</tool_call>'
+    action = tool_call_text.parse(block % "Tokyo" + "\n" + block % "Paris")
+    paris, tokyo = call("weather", city="Paris"), call("weather", city="Tokyo")
+    assert judged(calls(paris, tokyo), action) == (1.0, "match")
 
 
 def test_case_V25_a_wrong_scalar_scores_zero():

@@ -4,13 +4,12 @@
     verifier.verify(candidate, action)          # category "tool/match"
 
 The domain stands in front of the category, so every count by category is a count per
-domain; `by_domain` gathers rewards for a report.
+domain; `health` turns such counts into a report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal
 
 from pivotlab.records import Candidate, Message, Verdict
@@ -78,15 +77,6 @@ class TerminalVerifier:
         return chosen.verify(candidate, action)
 
 
-@dataclass(frozen=True)
-class DomainReport:
-    """Verdicts of one domain: how many, how many with reward 1, and the mean reward."""
-
-    n: int
-    successes: int
-    mean: float
-
-
 def standard(mode: Mode = "functional") -> dict[str, Verifier]:
     """A verifier for every domain that the readers know, without running anything.
 
@@ -104,19 +94,6 @@ def standard(mode: Mode = "functional") -> dict[str, Verifier]:
     tool, chat = ToolCallVerifier(mode), MessageVerifier(mode)
     swe = ToolNameVerifier() if mode == "paper" else ToolCallVerifier(mode, CODE_RULES)
     return {**common, "tool": tool, "chat": chat, "terminal": terminal, "swe": swe}
-
-
-def by_domain(
-    rows: Iterable[tuple[str, Verdict]],
-) -> dict[str, DomainReport]:
-    """Report per domain over (domain, verdict) pairs."""
-    rewards: dict[str, list[float]] = {}
-    for domain, verdict in rows:
-        rewards.setdefault(domain, []).append(verdict.reward)
-    return {
-        domain: DomainReport(len(r), sum(x == 1.0 for x in r), sum(r) / len(r))
-        for domain, r in sorted(rewards.items())
-    }
 
 
 #: Coding agents: bookkeeping is ignored and commands are compared as commands.
