@@ -1,7 +1,7 @@
 """Many headless notebook runs: all notebooks in order, or one notebook over a grid.
 
-A finished run is recognised by its folder and not repeated, a failing cell's notebook is
-kept and named, and the exit status is non-zero when anything failed.
+A failing notebook is kept and named, the others still run, and the exit status is
+non-zero when anything failed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_IN_THE_DEFAULT_RUN = ("pretraining", "90_benchmarks")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One notebook's run: where it lies, how long it took, and its error if it failed."""
+    """One notebook run: where it lies, how long it took, its error if it failed."""
 
     notebook: str
     output: Path

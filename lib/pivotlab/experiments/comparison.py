@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pivotlab import paths
 from pivotlab.experiments.arms import Arm, get_arm
-from pivotlab.experiments.examination import Examination
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import Preset
 from pivotlab.experiments.runs import commit, merge_records, write_text
@@ -48,6 +48,15 @@ KEYS = {
     "pivotrl_distance": ("arm", "seed", "steps", "states", "direction"),
     "pivotrl_training": ("arm", "seed", "steps"),
 }
+
+
+@runtime_checkable
+class Examiner(Protocol):
+    """What a cell asks to judge a policy; `examination.Examination` is the one."""
+
+    def examine(self, policy: PreTrainedModel) -> dict[str, list[dict]]: ...
+
+    def headline(self, rows: dict[str, list[dict]]) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,7 @@ def arm_turns(arm: Arm, pool: Pool, preset: Preset, seed: int) -> list[Candidate
 
 
 def run_cell(
-    cell: Cell, preset: Preset, pool: Pool, examination: Examination
+    cell: Cell, preset: Preset, pool: Pool, examination: Examiner
 ) -> dict[str, list[dict]]:
     """Train and evaluate one cell, or read what a finished one left.
 

@@ -1,0 +1,116 @@
+"""Cells of the comparison: equal data, resumable, and honest about their cost."""
+
+import pytest
+
+from pivotlab.experiments import comparison
+from pivotlab.experiments.arms import ARMS, MAIN_ARMS, get_arm
+from pivotlab.experiments.comparison import Cell, arm_turns, marks, run_cell
+from pivotlab.experiments.pool import Pool
+from pivotlab.experiments.presets import from_params
+from pivotlab.experiments.runs import read_records
+from pivotlab.records import Candidate, Message, TurnProfile
+
+PRESET = from_params("smoke", trajectories=5, steps=2)
+
+
+def pool_of(successes, k=4):
+    candidates, profiles = [], {}
+    for i, (functional, exact) in enumerate(successes):
+        uid = f"g/honest#{i}"
+        prefix = (Message("user", f"Your task is to: look {i}."),)
+        expert = Message("assistant", "look")
+        candidates.append(
+            Candidate(
+                uid, "g/honest", i, prefix, expert, context={"acceptable": ["look"]}
+            )
+        )
+        rewards = [(1.0,) * s + (0.0,) * (k - s) for s in (functional, exact)]
+        profiles[uid] = TurnProfile(
+            uid, rewards[0], ("x",) * k, (False,) * k, rewards[1]
+        )
+    return Pool([], candidates, profiles)
+
+
+POOL = pool_of([(0, 0), (1, 0), (2, 1), (2, 2), (3, 1), (4, 1), (4, 4), (1, 1)])
+
+
+def test_every_arm_trains_on_equally_many_turns():
+    """Functional pivots: 1, 2, 3, 7. Exact pivots: 2, 3, 4, 5, 7. At most 5 games."""
+    assert comparison.training_turns(POOL, PRESET) == 4
+    for name in MAIN_ARMS[1:]:
+        assert len(arm_turns(get_arm(name), POOL, PRESET, seed=0)) == 4
+
+
+def test_pivots_follow_the_arms_own_reward():
+    functional = arm_turns(ARMS["functional/pivots"], POOL, PRESET, 0)
+    exact = arm_turns(ARMS["exact/pivots"], POOL, PRESET, 0)
+    assert [c.turn for c in functional] == [1, 2, 3, 7]
+    assert {c.turn for c in exact} <= {2, 3, 4, 5, 7}
+
+
+def test_marks_by_hand():
+    cpu = from_params("cpu")
+    assert marks(cpu, Cell("base", 0, 960)) == [0]
+    assert marks(cpu, Cell("sft", 0, 240)) == [60, 120, 240]
+    assert marks(cpu, Cell("sft", 0, 100)) == [60, 100]
+
+
+class Examiner:
+    """Counts examinations and knows nothing."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def examine(self, policy):
+        self.asked += 1
+        kept = {"decoding": "greedy", "skill": "add", "accuracy": 0.5, "n": 2}
+        won = {"split": "valid_seen", "decoding": "greedy", "task_type": "all"}
+        near = {"states": "game", "direction": "forward", "kl": 0.1}
+        return {
+            "pivotrl_arms": [{**won, "n": 2, "success": 0.5, "won": "01"}],
+            "pivotrl_retention": [kept],
+            "pivotrl_distance": [near],
+        }
+
+    def headline(self, rows):
+        return {"success": rows["pivotrl_arms"][0]["success"]}
+
+
+@pytest.mark.parametrize("arm", ["functional/pivots", "sft", "placebo"])
+def test_a_cell_trains_examines_and_is_not_repeated(arm, tmp_path):
+    examiner, cell = Examiner(), Cell(arm, 0, 2)
+    tables = run_cell(cell, PRESET, POOL, examiner)
+    (row,) = tables["pivotrl_arms"]
+    grpo = arm != "sft"
+    assert row["rollout_turns"] == (2 * 2 * 4 if grpo else 0)
+    assert row["supervised_turns"] == (0 if grpo else 2 * 2)
+    assert (row["steps"], row["retention"], row["seconds"] > 0) == (2, 0.5, True)
+    assert run_cell(cell, PRESET, POOL, examiner) == tables
+    assert examiner.asked == 1
+    comparison.save_records([tables], tmp_path)
+    assert list(read_records("pivotrl_arms", tmp_path)["won"]) == ["01"]
+
+
+def test_other_settings_do_not_mix_into_a_finished_cell():
+    cell = Cell("base", 0, 2)
+    run_cell(cell, PRESET, POOL, Examiner())
+    other = from_params("smoke", trajectories=6, steps=2)
+    with pytest.raises(ValueError, match="other settings; delete it"):
+        run_cell(cell, other, POOL, Examiner())
+
+
+def test_the_cell_folder_is_named_after_the_arm():
+    folder = Cell("functional/pivots@beta=0.3", 1, 2).folder(PRESET)
+    assert folder.name == "seed-1"
+    assert folder.parent.name == "functional_pivots_beta=0.3"
+
+
+def test_the_reward_is_the_arms():
+    names = {a: comparison.reward_verifier(ARMS[a], 0).name for a in MAIN_ARMS[2:]}
+    assert names == {
+        "exact/random": "exact",
+        "functional/random": "text_game",
+        "exact/pivots": "exact",
+        "functional/pivots": "text_game",
+        "placebo": "placebo",
+    }
