@@ -43,14 +43,6 @@ SOLVERS = {
     "reverse": lambda w: " ".join(w[:0:-1]),
     "replace": lambda w: " ".join(w[5:]).replace(w[1], w[3]),
     "shift": lambda w: " ".join(chr(ord(letter) + 1) for letter in w[1:]),
-    "look_up": lambda w: {w[i]: w[i + 2].strip(",.") for i in range(0, len(w) - 3, 3)}[
-        w[-1]
-    ],
-    "find": lambda w: next(
-        f"on {w[i + 3]} {w[i + 4].strip(',.')}"
-        for i in range(0, len(w) - 4, 5)
-        if w[i : i + 2] == w[-2:]
-    ),
 }
 
 

@@ -34,9 +34,7 @@ QUESTIONS = {
     "replace": 1.4,
     "shift": 0.6,
     "convert": 0.6,
-    "look_up": 1.2,
     "undo": 0.5,
-    "find": 0.8,
 }
 
 
@@ -100,6 +98,12 @@ def recipe_for(preset: str, seed: int = 0) -> Recipe:
     return replace(SHIPPED, stages=stages, seed=seed)
 
 
+def facts(recipe: Recipe) -> dict[str, Any]:
+    """What `recipe.json` says of a recipe."""
+    steps = {stage.name: stage.steps for stage in recipe.stages}
+    return {**asdict(recipe), "steps": steps}
+
+
 @dataclass(frozen=True)
 class Made:
     """What a recipe has made; `history` has one row every few steps."""
@@ -127,6 +131,5 @@ def follow(recipe: Recipe, folder: Path, workers: int = 1) -> Made:
         )
         rows = train(run, folder / f"{stage.name}.pt")
         history += [{"stage": stage.name, **row} for row in rows]
-        facts = {"seed": recipe.seed, "stages": [asdict(s) for s in recipe.stages]}
-        tiny.save(model, tokenizer, folder / stage.name, facts)
+        tiny.save(model, tokenizer, folder / stage.name, facts(recipe))
     return Made(model, tokenizer, history)

@@ -1,7 +1,7 @@
 """Unrelated text skills with exact answers: the retention suite.
 
-Each skill asks one short question and has exactly one right answer. Seven share no
-token that matters with the text game; two are made of the game's own entities and
+Each skill asks one short question and has exactly one right answer. Most share no
+token that matters with the text game; some are made of the game's own entities and
 commands, so that training on the game has to touch the tokens they need.
 
 Train and held-out questions are disjoint by construction: a question belongs to the
@@ -104,14 +104,6 @@ def _convert(rng: random.Random) -> tuple[str, str]:
     return f"{amount} {big} in {small}", str(amount * factor)
 
 
-def _look_up(rng: random.Random) -> tuple[str, str]:
-    keys = rng.sample(string.ascii_lowercase, rng.randint(3, 5))
-    pairs = {key: rng.randint(0, 9) for key in keys}
-    listed = ", ".join(f"{key} is {value}" for key, value in pairs.items())
-    key = rng.choice(keys)
-    return f"{listed}. what is {key}", str(pairs[key])
-
-
 def _undo(rng: random.Random) -> tuple[str, str]:
     thing, place = _object(rng), _receptacle(rng)
     pairs = (
@@ -122,15 +114,6 @@ def _undo(rng: random.Random) -> tuple[str, str]:
     )
     done, undone = rng.choice(pairs)
     return f"undo {done}", undone
-
-
-def _find(rng: random.Random) -> tuple[str, str]:
-    things = sorted({_object(rng) for _ in range(rng.randint(3, 5))})
-    rng.shuffle(things)
-    places = {thing: _receptacle(rng) for thing in things}
-    listed = ", ".join(f"{thing} on {place}" for thing, place in places.items())
-    thing = rng.choice(things)
-    return f"{listed}. where is {thing}", f"on {places[thing]}"
 
 
 def _object(rng: random.Random) -> str:
@@ -168,8 +151,6 @@ SKILLS: dict[str, Skill] = {
         Skill("replace", _replace),
         Skill("shift", _shift),
         Skill("convert", _convert),
-        Skill("look_up", _look_up),
         Skill("undo", _undo, shares_game_tokens=True),
-        Skill("find", _find, shares_game_tokens=True),
     )
 }
