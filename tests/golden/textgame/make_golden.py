@@ -21,6 +21,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,12 @@ def choose(
     return refused_command(player, admissible, rng)
 
 
+def engine() -> str:
+    """Versions of what answers."""
+    parts = ("alfworld", "textworld", "fast-downward-textworld")
+    return ", ".join(f"{part} {version(part)}" for part in parts)
+
+
 def script_of(task: str, number: int) -> list[str]:
     """How the game begins: every other game with a tour, a kitchen with one of six."""
     if task in kitchens():
@@ -194,12 +201,9 @@ def record(env: RealTextGame, task: str, number: int) -> dict[str, Any]:
     opening = env.reset(task)
     player.start(opening)
     script = script_of(task, number)
-    row: dict[str, Any] = {"task": task, "game": asdict(game), "opening": opening}
-    row |= {
-        "admissible": env.admissible(),
-        "plans": {"0": len(env.plan())},
-        "steps": [],
-    }
+    row: dict[str, Any] = {"task": task, "engine": engine(), "game": asdict(game)}
+    row |= {"opening": opening, "admissible": env.admissible()}
+    row |= {"plans": {"0": len(env.plan())}, "steps": []}
     won, sense = False, (0.15, 0.3, 0.5)[number % 3]
     for turn in range(1, STEPS + 1):
         admissible = env.admissible()

@@ -7,10 +7,11 @@ replays every transcript and writes `data/results/twin_vs_engine.csv`. In that t
 `plans_equal` those where its plan is as long as the oracle's L says; `seconds` is the
 twin's time for the replay.
 
-A transcript has `task` (id), `game` (the whole record, so that it stays valid if ids
-should ever mean other games), `opening`, `admissible` (before the first command),
-`steps` ([command, observation, admissible commands after it, won]) and `plans` (number
-of commands given so far -> length of the engine planner's plan from there).
+A transcript has `task` (id), `engine` (versions), `game` (the whole record, so that it
+stays valid if ids should ever mean other games), `opening`, `admissible` (before the
+first command), `plans` (number of commands given so far -> length of the engine
+planner's plan from there; it counts every action as one, so this is a count of turns)
+and `steps` ([command, observation, admissible commands after it, won]).
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ from pivotlab.experiments.runs import commit, merge_records
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.jsonl.gz")
 NOTHING = "Nothing happens."
-#: What recorded the transcripts.
-ENGINE = "alfworld 0.4.2, textworld 1.7.0, fast-downward-textworld 20.6.4"
 #: Columns of the table: sizes, agreements, and how often rare things are shown.
 COLUMNS = (
     "games",
@@ -161,10 +160,10 @@ def rows() -> list[dict[str, Any]]:
             seconds[name] += time.perf_counter() - started
         for line in wrong:
             tqdm.write(line)
-    fixed = {"engine": ENGINE, "commit": commit()}
+    fixed = {"engine": row["engine"], "commit": commit()}
     return [
         {"task_type": name, **{c: counts[c] for c in COLUMNS}, **fixed}
-        | {"seconds": f"{seconds[name]:.2f}"}
+        | {"seconds": f"{seconds[name]:.3f}"}
         for name, counts in found.items()
     ]
 
