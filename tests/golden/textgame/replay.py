@@ -98,11 +98,10 @@ def replay(row: dict[str, Any]) -> tuple[Counter[str], list[str]]:
     _compare(row["opening"], env.play(game_of(row)), "opening", wrong)
     _compare(row["admissible"], env.admissible(), "first admissible set", wrong)
     _plan(row, 0, env, found, wrong)
-    before = row["admissible"]
     for turn, (action, text, admissible, won) in enumerate(row["steps"], 1):
         where = f"turn {turn} {action!r}"
         answer = env.step(action)
-        found.update(steps=1, **{kind: 1 for kind in _kinds(action, text, before)})
+        found.update(steps=1, **{kind: 1 for kind in _kinds(action, text)})
         same = _compare(text, answer.observation, f"{where} text", wrong)
         found["observations_equal"] += same
         same = _compare(admissible, env.admissible(), f"{where} admissible", wrong)
@@ -110,7 +109,6 @@ def replay(row: dict[str, Any]) -> tuple[Counter[str], list[str]]:
         found["won_equal"] += _compare(won, answer.done, f"{where} won", wrong)
         found["won"] += won
         _plan(row, turn, env, found, wrong)
-        before = admissible
     return found, [f"{row['task']}: {line}" for line in wrong]
 
 
@@ -134,8 +132,8 @@ def _plan(
         found["plans_equal"] += same and plan > 0
 
 
-def _kinds(action: str, text: str, before: list[str]) -> list[str]:
-    """Which rare things a step shows; `before` is the admissible set it met."""
+def _kinds(action: str, text: str) -> list[str]:
+    """Which rare things a step shows."""
     verb = action.split()[0] if action.split() else ""
     if text == NOTHING:
         return ["inadmissible"]
