@@ -1,4 +1,4 @@
-"""Figures of notebooks 01 and 02 show the numbers of their table."""
+"""Figures of notebook 02 show the numbers of their table."""
 
 import matplotlib as mpl
 
@@ -9,18 +9,10 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from pivotlab.experiments import figures_ranking, figures_variance, plotting
+from pivotlab.experiments import figures_ranking, plotting
 
 PI0 = np.array([0.15, 0.05, 0.5, 0.3])
 CORRECT = np.array([True, True, False, False])
-
-
-def test_triangle_puts_certain_policies_on_its_corners():
-    corners = figures_variance.triangle_point(np.eye(3))
-    sides = np.linalg.norm(corners - np.roll(corners, 1, axis=0), axis=1)
-    assert sides == pytest.approx([1, 1, 1])
-    centre = figures_variance.triangle_point(np.full(3, 1 / 3))
-    assert centre == pytest.approx(corners.mean(0))
 
 
 def test_policies_at_a_slider_position():
@@ -58,23 +50,4 @@ def test_factors_above_the_bars_are_constant_in_a_block():
         )
     shown = [text.get_text() for text in fig.axes[0].texts]
     assert shown == ["×3.24", "×3.24", "×0.44", "×0.44"]
-    plt.close("all")
-
-
-def test_redrawing_from_the_saved_csv_gives_the_same_picture(tmp_path):
-    k = np.arange(1, 4)
-    table = pd.concat(
-        [
-            plotting.series("advantage", "each success", k, 3.0 - k),
-            plotting.series("loudness", "divided by std", range(5), [0, 1, 1, 1, 0]),
-        ]
-    )
-    pictures = []
-    for folder in (tmp_path / "1", tmp_path / "2"):
-        with plotting.style():
-            fig = figures_variance.group_advantages(table, 4)
-            png = plotting.save_figure(fig, "demo", "Demo.", table, folder)
-        pictures.append(png.read_bytes())
-        table = pd.read_csv(folder / "demo.csv")
-    assert pictures[0] == pictures[1]
     plt.close("all")
