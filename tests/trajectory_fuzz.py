@@ -5,9 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import random
+import time
+from pathlib import Path
 from typing import Any
 
 from trajectory_files import FOLDER
+
+from pivotlab.trajectories.assembly import Origin
+from pivotlab.trajectories.loading import LoadReport, load, read_record
 
 ATOMS: tuple[Any, ...] = (
     None, True, False, 0, -1, 3.5, 10**30, "", "x", "{}", "[]", "[", "{'a': 1}",
@@ -19,7 +24,9 @@ KEYS = (
     "type", "role", "kind", "action", "content", "name", "id", "traj", "messages",
     "history", "trajectory", "arguments", "tool_calls", "observation", "conversations",
 )  # fmt: skip
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
+#: No single small record may take longer than this, in seconds, on a busy machine.
+SLOWEST = 2.0
 
 
 def seeds() -> list[Any]:
@@ -39,7 +46,7 @@ def seeds() -> list[Any]:
     return found
 
 
-def places(value: Any, path: Path = ()) -> list[Path]:
+def places(value: Any, path: Place = ()) -> list[Place]:
     """Every place inside a record."""
     inner = (
         value.items()
@@ -51,7 +58,7 @@ def places(value: Any, path: Path = ()) -> list[Path]:
     return [path] + [p for key, v in inner for p in places(v, (*path, key))]
 
 
-def mutated(record: Any, known: list[Path], rng: random.Random) -> Any:
+def mutated(record: Any, known: list[Place], rng: random.Random) -> Any:
     """A copy with one to three places removed, replaced, or added to."""
     record = copy.deepcopy(record)
     for _ in range(rng.randint(1, 3)):
@@ -96,3 +103,41 @@ def garbled(text: bytes, rng: random.Random) -> bytes:
         else:
             data[at:at] = data[at : at + rng.randint(1, 50)]
     return bytes(data)
+
+
+SEEDS = seeds()
+PLACES = [[p for p in places(s) if p] or [(0,)] for s in SEEDS]
+
+
+def check(record: Any) -> None:
+    """One record through the readers: it must come out as a consistent report."""
+    report = LoadReport("record.json")
+    start = time.perf_counter()
+    found = list(read_record(record, Origin("record.json"), report))
+    assert time.perf_counter() - start < SLOWEST
+    turns = [(t, i) for t in found for i in t.assistant_turns()]
+    skipped = [i for t, i in turns if i in t.skips]
+    assert report.turns == len(turns) == report.candidates + len(skipped)
+    assert all(t.skips.keys() <= set(t.assistant_turns()) for t in found)
+    assert len({t.uid for t in found}) == len(found)
+    assert report.failed == len(report.errors) or len(report.errors) == 100
+
+
+def run_mutations(count: int, seed: int) -> None:
+    """Check `count` mutated records."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        index = rng.randrange(len(SEEDS))
+        check(mutated(SEEDS[index], PLACES[index], rng))
+
+
+def run_garbled(count: int, seed: int, folder: Path) -> None:
+    """Check `count` garbled files, written to `folder`."""
+    rng = random.Random(seed)
+    files = sorted(p for p in FOLDER.iterdir() if p.is_file())
+    for _ in range(count):
+        source = rng.choice(files)
+        path = folder / source.name
+        path.write_bytes(garbled(source.read_bytes(), rng))
+        report = load(path)
+        assert report.turns == report.candidates + sum(report.skips.values())
