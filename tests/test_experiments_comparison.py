@@ -99,6 +99,14 @@ def test_other_settings_do_not_mix_into_a_finished_cell():
         run_cell(cell, other, POOL, Examiner())
 
 
+def test_a_cell_does_not_depend_on_which_others_were_asked_for():
+    examiner = Examiner()
+    run_cell(Cell("base", 0, 2), PRESET, POOL, examiner)
+    other = from_params("smoke", trajectories=5, steps=9, seeds=[0, 7])
+    run_cell(Cell("base", 0, 9), other, POOL, examiner)
+    assert examiner.asked == 1
+
+
 def test_the_cell_folder_is_named_after_the_arm():
     folder = Cell("functional/pivots@beta=0.3", 1, 2).folder(PRESET)
     assert folder.name == "seed-1"

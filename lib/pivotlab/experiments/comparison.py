@@ -118,8 +118,7 @@ def run_cell(
         ValueError: unknown arm.
     """
     arm, folder = get_arm(cell.arm), cell.folder(preset)
-    wanted = {**asdict(cell), **asdict(preset), "marks": marks(preset, cell)}
-    settings = json.loads(json.dumps(wanted))
+    settings = _settings(cell, preset)
     done, asked = folder / "rows.json", folder / "params.json"
     if asked.exists() and json.loads(asked.read_text()) != settings:
         raise ValueError(
@@ -145,6 +144,16 @@ def run_cell(
             history = training_rows(trained, preset)
         write_text(done, json.dumps(_rows(cell, preset, folder, history)))
     return json.loads(done.read_text())
+
+
+def _settings(cell: Cell, preset: Preset) -> dict:
+    """All that a cell's rows depend on; which other cells were asked for does not
+    count, nor does a length that is not trained."""
+    wanted = {**asdict(preset), **asdict(cell), "marks": marks(preset, cell)}
+    del wanted["seeds"], wanted["about"]
+    if get_arm(cell.arm).objective == "none":
+        del wanted["steps"]
+    return json.loads(json.dumps(wanted))
 
 
 def train(
