@@ -181,7 +181,8 @@ class VerifierReward:
         """The verdict on sampled tokens at a pivot; cut-off actions fail unread."""
         if not ids or ids[-1] not in self.stop_ids:
             return Verdict(0.0, "truncated")
-        return verifier.verify(self.pivots[index], self.renderer.action(ids))
+        pivot = self.pivots[index]
+        return verifier.verify(pivot, self.renderer.action(ids, pivot.tools))
 
     def _log_categories(self, verdicts: list[Verdict], log_metric) -> None:
         counts = Counter(verdict.category for verdict in verdicts)
