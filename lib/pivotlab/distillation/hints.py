@@ -39,12 +39,14 @@ def template(name: str) -> str:
     return files(__package__).joinpath("prompts", f"{name}.txt").read_text().strip()
 
 
-def hint(action: str) -> str:
-    """The sentence h(a) that names an action."""
+def hint(action: str | None) -> str:
+    """The sentence h(a) that names an action; None: a reminder that names nothing."""
+    if action is None:
+        return template("reflection")
     return template("hint").format(action=action)
 
 
-def hinted(messages: Sequence[Message], action: str) -> tuple[Message, ...]:
+def hinted(messages: Sequence[Message], action: str | None) -> tuple[Message, ...]:
     """The same conversation with the hint at the end of its last message.
 
     Raises:
@@ -53,13 +55,27 @@ def hinted(messages: Sequence[Message], action: str) -> tuple[Message, ...]:
     last = messages[-1]
     if last.role == "assistant":
         raise ValueError("a hint belongs before an assistant turn, not after one")
-    content = f"{last.content}\n{hint(action)}" if last.content else hint(action)
-    return (*messages[:-1], replace(last, content=content))
+    return (*messages[:-1], _with(last, hint(action)))
 
 
+def taught(messages: Sequence[Message], lesson: str) -> tuple[Message, ...]:
+    """The same conversation with a trajectory lesson at the end of its first
+    observation, where every later turn sees it (the w_traj term)."""
+    place = next(i for i, m in enumerate(messages) if m.role == "user")
+    shown = _with(messages[place], template("lesson").format(lesson=lesson))
+    return (*messages[:place], shown, *messages[place + 1 :])
+
+
+def _with(message: Message, sentence: str) -> Message:
+    joined = f"{message.content}\n{sentence}" if message.content else sentence
+    return replace(message, content=joined)
+
+
+@cache
 def markers() -> tuple[str, ...]:
-    """Pieces of the hint that are there whatever action it names."""
-    pieces = template("hint").split("{action}")
+    """Pieces of the privileged sentences that are there whatever they name."""
+    texts = [template(name) for name in ("hint", "reflection", "lesson")]
+    pieces = [p for t in texts for p in re.split(r"\{\w+\}", t)]
     return tuple(piece.strip() for piece in pieces if len(piece.split()) >= 3)
 
 

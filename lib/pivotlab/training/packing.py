@@ -30,6 +30,8 @@ BLOCK = 128
 TOLERANCE = {torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 5e-2}
 
 Ids = tuple[int, ...]
+#: What the sequences of a group have in common: the prompt, and their `apart` number.
+Key = tuple[Ids, int]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,10 @@ class PackedBatch:
 
 
 def pack(
-    sequences: Sequence[tuple[Ids, Ids]], width: int = 0, multiple: int = 1
+    sequences: Sequence[tuple[Ids, Ids]],
+    width: int = 0,
+    multiple: int = 1,
+    apart: Sequence[int] = (),
 ) -> PackedBatch:
     """Lay (prompt, completion) pairs out as groups of equal prompts.
 
@@ -115,6 +120,8 @@ def pack(
         sequences: in any order.
         width: columns of `nodes`, at least the longest completion.
         multiple: rows are rounded up to a multiple of this.
+        apart: a number per sequence; those with different numbers share nothing even
+            if their prompts are equal. Empty: all equal prompts share.
 
     Returns:
         The layout, on the CPU.
@@ -122,24 +129,26 @@ def pack(
     Raises:
         ValueError: a prompt is empty, so nothing predicts its completion's first token.
     """
-    groups: dict[Ids, list[Ids]] = {}
-    for prompt, completion in sequences:
-        groups.setdefault(prompt, []).append(completion)
-    if () in groups:
+    numbers = apart or [0] * len(sequences)
+    keys = [(prompt, n) for (prompt, _), n in zip(sequences, numbers, strict=True)]
+    groups: dict[Key, list[Ids]] = {}
+    for key, (_, completion) in zip(keys, sequences, strict=True):
+        groups.setdefault(key, []).append(completion)
+    if any(prompt == () for prompt, _ in groups):
         raise ValueError("a prompt has no tokens; every prompt needs at least one")
-    trees = {prompt: completion_tree(group) for prompt, group in groups.items()}
-    lengths = {p: len(p) + len(trees[p].tokens) for p in groups}
+    trees = {key: completion_tree(group) for key, group in groups.items()}
+    lengths = {key: len(key[0]) + len(trees[key].tokens) for key in groups}
     time = -(-max(lengths.values()) // multiple) * multiple
     places, rows = _first_fit(lengths, time)
     layout = _Layout(rows, time)
-    for prompt, tree in trees.items():
-        layout.add(prompt, tree, *places[prompt])
+    for key, tree in trees.items():
+        layout.add(key, tree, *places[key])
     columns = max(width, *(len(completion) for _, completion in sequences))
     nodes = torch.zeros(len(sequences), columns, dtype=torch.long)
     mask = torch.zeros(len(sequences), columns, dtype=torch.bool)
-    for row, (prompt, completion) in enumerate(sequences):
-        path = trees[prompt].paths[completion]
-        nodes[row, : len(path)] = torch.tensor(path) + layout.first_node[prompt]
+    for row, (key, (_, completion)) in enumerate(zip(keys, sequences, strict=True)):
+        path = trees[key].paths[completion]
+        nodes[row, : len(path)] = torch.tensor(path) + layout.first_node[key]
         mask[row, : len(path)] = True
     return layout.batch(nodes, mask)
 
@@ -154,11 +163,12 @@ class _Layout:
         self.ends = list(range(1, time + 1)) * rows
         self.sources: list[int] = []
         self.targets: list[int] = []
-        self.first_node: dict[Ids, int] = {}
+        self.first_node: dict[Key, int] = {}
 
-    def add(self, prompt: Ids, tree: CompletionTree, row: int, column: int) -> None:
+    def add(self, key: Key, tree: CompletionTree, row: int, column: int) -> None:
         """Write one group at a place of a row."""
-        self.first_node[prompt] = len(self.targets)
+        self.first_node[key] = len(self.targets)
+        prompt, _ = key
         length = len(prompt)
         base = row * self.time + column
         stop = base + length + len(tree.tokens)
@@ -180,18 +190,18 @@ class _Layout:
 
 
 def _first_fit(
-    lengths: dict[Ids, int], time: int
-) -> tuple[dict[Ids, tuple[int, int]], int]:
+    lengths: dict[Key, int], time: int
+) -> tuple[dict[Key, tuple[int, int]], int]:
     """(row, column) of every group, longest first, and the number of rows."""
     used: list[int] = []
     places = {}
-    for prompt in sorted(lengths, key=lambda p: -lengths[p]):
-        fitting = (r for r, u in enumerate(used) if u + lengths[prompt] <= time)
+    for key in sorted(lengths, key=lambda k: -lengths[k]):
+        fitting = (r for r, u in enumerate(used) if u + lengths[key] <= time)
         row = next(fitting, len(used))
         if row == len(used):
             used.append(0)
-        places[prompt] = (row, used[row])
-        used[row] += lengths[prompt]
+        places[key] = (row, used[row])
+        used[row] += lengths[key]
     return places, len(used)
 
 

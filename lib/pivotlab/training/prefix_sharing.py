@@ -77,10 +77,15 @@ class PrefixSharingTrainer(PivotTrainer):
             self.note_fallback(self.refusal)
             return super().token_scores(model, tokens, with_entropy)
         with self.accelerator.autocast():
-            log_probs, entropies, share = shared_scores(model, tokens)
+            apart = self.keep_apart(tokens)
+            log_probs, entropies, share = shared_scores(model, tokens, apart)
         if with_entropy:
             self.record("prefix_sharing/token_share", share)
         return log_probs, entropies
+
+    def keep_apart(self, tokens: TokenBatch) -> Sequence[int]:
+        """Hook: a number per row; rows of different numbers are laid out apart."""
+        return ()
 
     def _shared_sampler(self, model: nn.Module) -> Sampler | None:
         """A sampler on the live policy; None, noted, where only TRL can generate."""
@@ -96,18 +101,19 @@ class PrefixSharingTrainer(PivotTrainer):
 
 
 def shared_scores(
-    model: nn.Module, tokens: TokenBatch
+    model: nn.Module, tokens: TokenBatch, apart: Sequence[int] = ()
 ) -> tuple[Float[Tensor, "batch completion"], Tensor | None, float]:
     """Log-probs and entropies of all completions, every shared token computed once.
 
-    Rows with equal prompts form a group wherever they stand in the batch.
+    Rows with equal prompts form a group wherever they stand in the batch, unless
+    `apart` gives them different numbers.
 
     Returns:
         Log-probs and entropies (None where the model's head has none), 0 on padding,
         and the share of the stock batch's tokens that was computed.
     """
     width, multiple = tokens.completion_width, row_multiple(causal_model(model))
-    packed = pack(split(tokens), width, multiple)
+    packed = pack(split(tokens), width, multiple, apart)
     share = packed.input_ids.numel() / tokens.input_ids.numel()
     packed = packed.to(tokens.input_ids.device)
     scores = score_nodes(model, packed)

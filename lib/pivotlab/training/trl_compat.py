@@ -142,8 +142,8 @@ class TokenBatch:
 class PivotTrainer(GRPOTrainer):
     """TRL's GRPO trainer with named hooks; with none overridden it is stock TRL.
 
-    Hooks, in the order of a step: `encode_prompts`, `generate_ids`, `build_batch`,
-    `token_scores`, `extend_loss`.
+    Hooks, in the order of a step: `roll_out` or (`encode_prompts`, `generate_ids`),
+    `build_batch`, `token_scores`, `extend_loss`.
     """
 
     def __init__(
@@ -174,8 +174,19 @@ class PivotTrainer(GRPOTrainer):
 
         with patch.object(grpo_trainer, "create_model_from_path", build_reference):
             super().__init__(model, *args, **kwargs)
+        if type(self).roll_out is not PivotTrainer.roll_out:
+            self.rollout_func = lambda prompts, trainer: self.roll_out(self._rows)
 
     # Hooks
+
+    def roll_out(self, rows: Sequence[dict[str, Any]]) -> dict[str, list]:
+        """Whole episodes in the place of single completions; only called if overridden.
+
+        Returns, per row in order: `prompt_ids`, `completion_ids`, `logprobs` (of the
+        sampling, or None for the whole list) and `env_mask` (1 on the policy's tokens);
+        any other key reaches the reward functions under its name.
+        """
+        raise NotImplementedError
 
     def encode_prompts(self, rows: Sequence[dict[str, Any]]) -> list[list[int]] | None:
         """Token ids of the rows' prompts; None lets TRL tokenize `row["prompt"]`."""
@@ -392,6 +403,15 @@ def score_nodes(
         )
     entropy = None if scores.entropy is None else scores.entropy[0]
     return scores.log_probs[0], entropy
+
+
+def node_logits(
+    model: nn.Module, packed: PackedBatch
+) -> Float[Tensor, "nodes vocab"]:
+    """Logits, unscaled, of what predicts the nodes of a packed batch."""
+    with picked(model, packed.ends, packed.sources):
+        output = model(input_ids=packed.input_ids, position_ids=packed.position_ids)
+    return output.logits[0]
 
 
 class PackedSFTTrainer(SFTTrainer):
