@@ -245,7 +245,7 @@ def _rows(
         spent = {
             "rollout_turns": int(cost["samples"]) if grpo else 0,
             "supervised_turns": 0 if grpo else int(cost["samples"]),
-            "seconds": round(cost["seconds"], 1),
+            "seconds": round(cost["seconds"], 3),
             "commit": commit(),
         }
         found = json.loads((folder / f"step-{step}.json").read_text())
