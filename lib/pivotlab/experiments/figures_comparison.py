@@ -141,8 +141,11 @@ def trade_off(
         ax.annotate(
             str(int(last["steps"])), (last["success"], last["accuracy"]), fontsize=6
         )
+    # A narrow axis would make a drama of half a percent.
+    low = min(0.8, both["accuracy"].min() - 0.02)
     ax.set(xlabel=f"game success, {decoding}", ylabel=f"skills kept, {decoding}")
-    ax.legend(fontsize=6)
+    ax.set_ylim(low, 1.01)
+    ax.legend(fontsize=6, loc="lower left")
     return fig
 
 
