@@ -2,7 +2,7 @@
 
 import pytest
 
-from pivotlab.experiments.examination import SPLITS, Examination
+from pivotlab.experiments.examination import FULL, HINTS, SPLITS, Examination
 from pivotlab.experiments.presets import from_params
 from pivotlab.models.registry import load_model
 
@@ -32,7 +32,7 @@ def test_the_base_is_at_no_distance_from_itself(examined):
 
 def test_one_digit_a_game_and_counts_that_add_up(examined):
     _, rows, _ = examined
-    for split in SPLITS:
+    for split in (*SPLITS, FULL):
         own = [r for r in rows["pivotrl_arms"] if r["split"] == split]
         for decoding in ("greedy", "t1"):
             part = [r for r in own if r["decoding"] == decoding]
@@ -45,5 +45,29 @@ def test_one_digit_a_game_and_counts_that_add_up(examined):
 def test_the_headline_names_splits_and_decodings(examined):
     examination, rows, _ = examined
     assert set(examination.headline(rows)) == {
-        f"{split} {decoding}" for split in SPLITS for decoding in ("greedy", "t1")
+        f"{split} {decoding}"
+        for split in (*SPLITS, FULL)
+        for decoding in ("greedy", "t1")
     }
+
+
+def test_hints_name_commands_the_honest_player_would_not_choose(examined):
+    examination, rows, _ = examined
+    assert len(examination.hints) > 5
+    for prefix, action in examination.hints:
+        (turn,) = [
+            c
+            for c in examination.held_out
+            if c.prefix[:-1] == prefix[:-1]
+            and prefix[-1].content.startswith(c.prefix[-1].content)
+        ]
+        assert action in turn.context["admissible"]
+        assert action not in turn.context["acceptable"]
+        assert action in prefix[-1].content.removeprefix(turn.prefix[-1].content)
+    (greedy,) = [
+        r
+        for r in rows["pivotrl_retention"]
+        if r["skill"] == HINTS and r["decoding"] == "greedy"
+    ]
+    assert greedy["n"] == len(examination.hints)
+    assert greedy["accuracy"] > 0.5, "the base has learnt to follow hints"

@@ -69,7 +69,8 @@ def test_curves_start_at_the_base_and_name_every_arm():
     success = figures.success_rows(arms_table())
     skills = figures.retention_rows(retention_table())
     with plotting.style():
-        fig = figures.learning_and_forgetting(success, skills, ["sft"], "greedy")
+        panels = [("Game", success, "success"), ("Skills", skills, "accuracy")]
+        fig = figures.curves(panels, ["sft"], "greedy")
     (line,) = fig.axes[0].get_lines()
     assert list(line.get_xdata()) == [0, 60, 120]
     assert [t.get_text() for t in fig.axes[0].get_legend().get_texts()] == ["sft"]

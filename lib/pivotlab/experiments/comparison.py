@@ -19,6 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pivotlab import paths
 from pivotlab.experiments.arms import Arm, get_arm
+from pivotlab.experiments.examination import HINTS
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import Preset
 from pivotlab.experiments.runs import commit, merge_records, write_text
@@ -258,7 +259,8 @@ def _rows(
 
 def _retention(rows: list[dict]) -> float:
     """Greedy accuracy averaged over the unrelated skills."""
-    skills = [r["accuracy"] for r in rows if r["decoding"] == "greedy"]
+    greedy = [r for r in rows if r["decoding"] == "greedy"]
+    skills = [r["accuracy"] for r in greedy if r["skill"] != HINTS]
     return sum(skills) / len(skills)
 
 

@@ -1,18 +1,27 @@
 """One examination for every policy: the same games, questions and states.
 
 Everything random is fixed by one seed shared by all cells, so arms are compared game by
-game and question by question.
+game and question by question. Beside the held-out games and the unrelated skills it
+asks for two abilities that the base has and no arm trains: following a hint, and
+playing in rooms larger than those of training (split `full_unseen`).
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
+import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pivotlab.distillation.hints import hinted
 from pivotlab.engines.local import LocalSampler
+from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.textgame import TextGame, task_ids
 from pivotlab.evaluation.held_out import held_out_rewards, mu_table
 from pivotlab.evaluation.retention import (
+    DECODINGS,
     Scored,
     accuracy_table,
     answer_all,
@@ -26,12 +35,16 @@ from pivotlab.experiments.pool import play_games as play_experts
 from pivotlab.experiments.pool import play_own
 from pivotlab.experiments.presets import Preset
 from pivotlab.pivots.candidates import collect
+from pivotlab.records import Candidate, Message
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import CachedPlayer, Settings
 from pivotlab.verifiers.exact import ExactVerifier
 from pivotlab.verifiers.text_game import TextGameVerifier
 
 SPLITS = ("valid_seen", "valid_unseen")
+#: Games in uncapped rooms of the unseen split.
+FULL = "full_unseen"
+HINTS = "following a hint"
 #: Seed of all that is the same for every cell, far from the seeds of training.
 SEED = 20_000
 
@@ -56,10 +69,12 @@ class Examination:
         self.renderer = Renderer(tokenizer)
         half = max(2, preset.eval_games // 2)
         self.tasks = {split: task_ids(split, half) for split in SPLITS}
+        self.tasks[FULL] = task_ids("valid_unseen", half, full=True)
         self.questions = questions(max(2, preset.eval_games // 4), SEED)
         few = Preset(**{**vars(preset), "trajectories": max(3, preset.eval_games // 8)})
         experts = play_experts(few, base, self.renderer, "valid_unseen", SEED)
         self.held_out = collect(experts).candidates
+        self.hints = hint_questions(self.held_out)
         own = play_own(few, base, self.renderer, self.tasks["valid_seen"][:40], SEED)
         self.states: dict[str, list[Scored]] = {
             "game": [(r.token_ids, r.mask) for r in own],
@@ -112,7 +127,23 @@ class Examination:
         answers = answer_all(sampler, self.renderer, self.questions, seed=SEED)
         by = ("decoding", "skill", "shares_game_tokens")
         rows = accuracy_table(answers, by).to_dict("records")
-        return [*rows, *self._held_out(sampler)]
+        return [*rows, *self._hints(sampler), *self._held_out(sampler)]
+
+    def _hints(self, sampler: LocalSampler) -> list[dict]:
+        """Share of hints followed to the letter."""
+        prompts = [self.renderer.prompt_ids(prefix) for prefix, _ in self.hints]
+        seeds = [derive_seed(SEED, i) for i in range(len(prompts))]
+        answers = []
+        for decoding, temperature in DECODINGS.items():
+            stops = (self.renderer.end_of_turn,)
+            sampling = Sampling(self.preset.max_new_tokens, temperature, stops)
+            drawn = sampler.sample(prompts, 1, sampling, seeds)
+            for (_, action), (sample,) in zip(self.hints, drawn, strict=True):
+                said = self.renderer.action(sample.token_ids).content
+                answers.append({"decoding": decoding, "correct": said == action})
+        table = accuracy_table(pd.DataFrame(answers), ("decoding",))
+        fixed = {"skill": HINTS, "shares_game_tokens": True}
+        return [{**fixed, **row} for row in table.to_dict("records")]
 
     def _held_out(self, sampler: LocalSampler) -> list[dict]:
         """mu on held-out turns, in the form of the retention rows."""
@@ -145,6 +176,21 @@ class Examination:
                 "records"
             )
         ]
+
+
+def hint_questions(
+    turns: Sequence[Candidate],
+) -> list[tuple[tuple[Message, ...], str]]:
+    """(hinted prefix, named command) at every turn that admits a command which is not
+    acceptable: following the hint is then not what the honest player would do."""
+    rng, asked = random.Random(SEED), []
+    for turn in turns:
+        acceptable = set(turn.context["acceptable"])
+        others = [a for a in turn.context["admissible"] if a not in acceptable]
+        if others:
+            action = rng.choice(others)
+            asked.append((hinted(turn.prefix, action), action))
+    return asked
 
 
 def _success_row(row: dict, won: str) -> dict:

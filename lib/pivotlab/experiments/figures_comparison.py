@@ -20,7 +20,8 @@ from pivotlab.intervals import wilson
 
 #: One look per arm, the same in every figure.
 _ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red", "yellow")
-HELD_OUT = "held-out turns"
+#: Rows of the retention table that are no unrelated skill.
+GAME_ROWS = ("held-out turns", "following a hint")
 
 
 def look(arm: str, arms: Sequence[str]) -> dict:
@@ -58,9 +59,13 @@ def over_seeds(rows: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFram
     return pd.DataFrame(table)
 
 
-def success_rows(arms: pd.DataFrame, task_type: str = "all") -> pd.DataFrame:
-    """Both splits of a decoding as one share per arm, seed, steps and decoding."""
-    own = arms[arms["task_type"] == task_type].copy()
+def success_rows(
+    arms: pd.DataFrame,
+    task_type: str = "all",
+    splits: Sequence[str] = ("valid_seen", "valid_unseen"),
+) -> pd.DataFrame:
+    """Splits taken together: one share per arm, seed, steps and decoding."""
+    own = arms[(arms["task_type"] == task_type) & arms["split"].isin(splits)].copy()
     own = own.astype({"n": int, "success": float, "steps": int, "seed": int})
     own["won"] = own["success"] * own["n"]
     keys = ["arm", "seed", "steps", "decoding"]
@@ -72,17 +77,24 @@ def retention_rows(retention: pd.DataFrame, shared: bool | None = None) -> pd.Da
     """Accuracy averaged over skills per arm, seed, steps and decoding.
 
     Args:
-        retention: the record table; rows of held-out game turns are left out.
+        retention: the record table; rows about the game are left out.
         shared: only the skills that share the game's tokens (True), only the others
             (False), or all (None).
     """
-    own = retention[~retention["skill"].str.startswith(HELD_OUT)].copy()
+    own = retention[~retention["skill"].str.startswith(GAME_ROWS)].copy()
     if shared is not None:
         own = own[own["shares_game_tokens"].astype(str) == str(shared)]
     own = own.astype({"n": int, "accuracy": float, "steps": int, "seed": int})
     keys = ["arm", "seed", "steps", "decoding"]
     grouped = own.groupby(keys, sort=False, as_index=False)
     return grouped.agg(n=("n", "sum"), accuracy=("accuracy", "mean"))
+
+
+def ability_rows(retention: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Accuracy of one row of the retention table, such as "following a hint"."""
+    own = retention[retention["skill"] == name].copy()
+    own = own.astype({"n": int, "accuracy": float, "steps": int, "seed": int})
+    return own[["arm", "seed", "steps", "decoding", "n", "accuracy"]]
 
 
 def distance_rows(distance: pd.DataFrame, states: str, direction: str) -> pd.DataFrame:
@@ -93,27 +105,34 @@ def distance_rows(distance: pd.DataFrame, states: str, direction: str) -> pd.Dat
     return own[["arm", "seed", "steps", "kl"]]
 
 
-def learning_and_forgetting(
-    success: pd.DataFrame, retention: pd.DataFrame, arms: Sequence[str], decoding: str
+def curves(
+    panels: Sequence[tuple[str, pd.DataFrame, str]],
+    arms: Sequence[str],
+    decoding: str,
 ) -> Figure:
-    """Success and retention against steps; step 0 is the base."""
-    fig, axes = figure(columns=2, ratio=0.42)
-    panels = ((success, "success", "game success"), (retention, "accuracy", "skills"))
-    for ax, (rows, value, label) in zip(axes, panels, strict=True):
-        own = rows[rows["decoding"] == decoding]
-        table = over_seeds(own, value, ("arm", "steps"))
+    """Shares against steps, two panels a row; step 0 is the base.
+
+    Args:
+        panels: (title, rows with arm, seed, steps, decoding, n, name of the share).
+        arms: drawn in this order.
+        decoding: which rows.
+    """
+    lines = (len(panels) + 1) // 2
+    fig, axes = figure(rows=lines, columns=2, ratio=0.38 * lines, squeeze=False)
+    for ax, (title, rows, value) in zip(axes.flat, panels, strict=False):
+        table = over_seeds(rows[rows["decoding"] == decoding], value, ("arm", "steps"))
         start = table[table["arm"] == "base"]
         for arm in arms:
             line = pd.concat([start, table[table["arm"] == arm]]).sort_values("steps")
             _curve(ax, line, arm, look(arm, arms))
-        ax.set(xlabel="optimizer steps", ylabel=f"{label}, {decoding}", ylim=(0, 1))
+        ax.set(xlabel="optimizer steps", ylabel=decoding, ylim=(0, 1.02))
         ax.set_xscale("symlog", linthresh=60)
         ticks = sorted(table["steps"].unique())
         ax.set_xticks(ticks, [str(t) for t in ticks])
-    axes[0].set_title("Learning")
-    axes[1].set_title("Forgetting")
-    axes[0].legend(loc="lower right", fontsize=6)
-    panel_letters(axes)
+        ax.minorticks_off()
+        ax.set_title(title)
+    axes.flat[0].legend(loc="lower right", fontsize=6)
+    panel_letters(list(axes.flat)[: len(panels)])
     return fig
 
 
