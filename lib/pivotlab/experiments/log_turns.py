@@ -1,0 +1,192 @@
+"""Candidate turns of agent logs: which files, which turns, and why not the others.
+
+Every assistant turn read is a candidate or a skip with its reason. Beyond the reader's
+own reasons and the length of the prompt, a turn is skipped where its episode earned too
+little to demonstrate anything, and where the verifier rejects the demonstration itself:
+its verdicts could not be trusted there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas as pd
+
+from pivotlab import paths
+from pivotlab.pivots.candidates import collect
+from pivotlab.records import Candidate, Trajectory
+from pivotlab.rendering import Renderer
+from pivotlab.trajectories import registry
+from pivotlab.trajectories.loading import LoadReport, stream
+from pivotlab.verifiers.protocol import Verifier
+
+#: Hand-written examples of several formats, and the name that stands for them.
+EXAMPLES = paths.DATA / "examples" / "logs"
+EMBEDDED = "embedded"
+#: Short names of registered real logs, as patterns of their names.
+REGISTERED: Mapping[str, str] = {
+    "airline": "sierra-research__tau-bench/historical_trajectories/*",
+    "intercode": "princeton-nlp__intercode/data/results/bash/*",
+    "intercode gpt-4": "princeton-nlp__intercode/data/results/bash/gpt-4/*",
+    "search": "*/WebDancer/datasets/sample_traj.jsonl",
+}
+
+
+@dataclass
+class Turns:
+    """D_cand of some logs with its account: `turns` = len(candidates) + skips.
+
+    `unread` names the files whose rest was not read because the limit was reached.
+    """
+
+    trajectories: list[Trajectory] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
+    skips: Counter[str] = field(default_factory=Counter)
+    turns: int = 0
+    reports: list[LoadReport] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+    def files(self) -> pd.DataFrame:
+        """One row a file: format, trajectories, turns, candidates, skips by reason.
+
+        These are the reader's counts; `skips` of this object has the rest.
+        """
+        return pd.DataFrame([report.row() for report in self.reports])
+
+
+def find(logs: str) -> list[Path]:
+    """Files that `logs` names: one path, or several names separated by commas.
+
+    A name is a path, "embedded", one of `REGISTERED`, or the ending of a registered
+    file's name.
+
+    Raises:
+        FileNotFoundError: there is nothing of that name.
+        MissingFile: a registered file is not here and could not be had.
+    """
+    if Path(logs).expanduser().exists():
+        return [Path(logs).expanduser()]
+    found: list[Path] = []
+    for name in filter(None, (part.strip() for part in logs.split(","))):
+        if Path(name).expanduser().exists():
+            found.append(Path(name).expanduser())
+        elif name == EMBEDDED:
+            found += sorted(EXAMPLES.glob("*.json*"))
+        else:
+            found += [registry.fetch(entry) for entry in registered(name)]
+    return found
+
+
+def registered(name: str) -> list[str]:
+    """Registered files that a name stands for.
+
+    Raises:
+        FileNotFoundError: none.
+    """
+    pattern = REGISTERED.get(name, f"*{name}")
+    found = [n for n in sorted(registry.entries()) if fnmatchcase(n, pattern)]
+    if not found:
+        known = ", ".join((EMBEDDED, *REGISTERED))
+        raise FileNotFoundError(
+            f"{name}: no such file here; give a path, one of {known}, or the end of a "
+            "name in data/registry/files.csv"
+        )
+    return found
+
+
+def read_turns(
+    files: Sequence[Path],
+    verifier: Verifier,
+    renderer: Renderer | None = None,
+    *,
+    max_prompt_tokens: int | None = None,
+    limit: int | None = None,
+    min_reward: float | None = None,
+) -> Turns:
+    """Candidates of some files, every assistant turn that was read accounted for.
+
+    Args:
+        files: of any known format.
+        verifier: turns whose demonstration it rejects are skipped.
+        renderer: skips turns that its template refuses.
+        max_prompt_tokens: longest prompt, tool schemas included.
+        limit: most candidates a file; the rest of the file is not read.
+        min_reward: turns of episodes that earned less, or of unknown reward, are
+            skipped: they demonstrate nothing.
+    """
+    found, seen = Turns(), set()
+    rules = _Rules(verifier, renderer, max_prompt_tokens, min_reward)
+    for path in files:
+        report = LoadReport(str(path))
+        found.reports.append(report)
+        room = limit
+        for trajectory in stream(path, report):
+            trajectory = _named_apart(trajectory, seen)
+            room = _add(found, trajectory, rules, room)
+            if room == 0:
+                found.unread.append(str(path))
+                break
+    return found
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What makes a turn a candidate."""
+
+    verifier: Verifier
+    renderer: Renderer | None
+    max_prompt_tokens: int | None
+    min_reward: float | None
+
+    def unearned(self, trajectory: Trajectory) -> str | None:
+        """Why an episode demonstrates nothing, or None."""
+        if self.min_reward is None:
+            return None
+        if trajectory.reward is None:
+            return "reward_unknown"
+        return "reward_too_low" if trajectory.reward < self.min_reward else None
+
+    def rejection(self, candidate: Candidate) -> str | None:
+        """Why the verifier cannot judge at a turn, or None."""
+        verdict = self.verifier.verify(candidate, candidate.expert)
+        if verdict.reward >= 1.0:
+            return None
+        return f"demonstration_rejected: {verdict.category}"
+
+
+def _named_apart(trajectory: Trajectory, seen: set[str]) -> Trajectory:
+    """The trajectory under a uid that no file before it used."""
+    uid, copies = trajectory.uid, 1
+    while uid in seen:
+        copies += 1
+        uid = f"{trajectory.uid}@{copies}"
+    seen.add(uid)
+    return replace(trajectory, uid=uid)
+
+
+def _add(
+    found: Turns,
+    trajectory: Trajectory,
+    rules: _Rules,
+    room: int | None,
+) -> int | None:
+    """Add the turns of one trajectory; returns how many more may come (None: any)."""
+    own = collect([trajectory], rules.renderer, rules.max_prompt_tokens)
+    found.trajectories.append(trajectory)
+    found.turns += own.turns
+    found.skips.update(own.skips)
+    unearned = rules.unearned(trajectory)
+    for candidate in own.candidates:
+        reason = unearned or rules.rejection(candidate)
+        if reason is not None:
+            found.skips[reason] += 1
+        elif room == 0:
+            found.skips["over_limit"] += 1
+        else:
+            found.candidates.append(candidate)
+            room = None if room is None else room - 1
+    return room
