@@ -112,23 +112,18 @@ def train_multiturn(
         tasks: task ids; every step takes the next ones of a seeded order.
         settings: see `MultiTurnSettings`.
         teacher: names actions; needed by `settings.distillation`.
-        big: a second model with the same tokenizer that scores turns in the place of
-            the hinted student.
+        big: a second model, same tokenizer, that scores in the hinted student's place.
         evaluations: what to measure at which steps.
         peft_config: trains an adapter; the reference is the model without it.
         folder: keeps checkpoints; needed if `settings.save_every` or `resume` is set.
-        resume: continue from the last whole checkpoint in `folder`, if there is one.
-            `model` must be what the run began with.
+        resume: continue from the last whole checkpoint in `folder`; `model` as at first.
 
     Returns:
-        The run; `samples` of its history counts rollout turns, those of recovery turns
-        apart in `recovery/rows`.
+        The run; its `samples` are rollout turns, recoveries apart in `recovery/rows`.
 
     Raises:
-        ValueError: no tasks, a distillation without a teacher, settings that do not
-            divide the batch evenly, a model that no cache of full attention can hold, a
-            template that rewrites earlier turns, or an episode beyond the model's
-            window.
+        ValueError: no tasks, no teacher for a distillation, settings that do not divide
+            the batch, a model or template that cannot be used, an episode too long.
     """
     if folder is None and (settings.save_every or resume):
         raise ValueError("checkpoints need a place: pass folder=...")
@@ -137,15 +132,7 @@ def train_multiturn(
     renderer = Renderer(tokenizer)
     stop_ids = stop_tokens(tokenizer, renderer)
     sampling = Sampling(settings.max_new_tokens, settings.temperature, stop_ids)
-    distiller = settings.distillation and Distiller(
-        settings.distillation,
-        teacher,
-        renderer,
-        environment,
-        sampling,
-        settings.group_size,
-        big and big.requires_grad_(False).eval(),
-    )
+    episodes = Episodes(environment, renderer, settings, sampling)
     with ExitStack() as stack:
         place = folder or stack.enter_context(tempfile.TemporaryDirectory())
         trainer = MultiTurnTrainer(
@@ -156,12 +143,30 @@ def train_multiturn(
             processing_class=tokenizer,
             peft_config=peft_config,
             stop_ids=stop_ids,
-            episodes=Episodes(environment, renderer, settings, sampling),
-            distiller=distiller,
+            episodes=episodes,
+            distiller=_distiller(episodes, teacher, big),
         )
         trainer.add_callback(TurnCounter(trainer))
         recorder = Recorder(lambda _: trainer.turns, evaluations, "end-to-end")
         return run(trainer, recorder, folder, resume)
+
+
+def _distiller(
+    episodes: Episodes, teacher: Teacher | None, big: PreTrainedModel | None
+) -> Distiller | None:
+    """The distillation of the settings, None where there is none."""
+    settings = episodes.settings
+    if settings.distillation is None:
+        return None
+    return Distiller(
+        settings.distillation,
+        teacher,
+        episodes.renderer,
+        episodes.environment,
+        episodes.sampling,
+        settings.group_size,
+        big and big.requires_grad_(False).eval(),
+    )
 
 
 @dataclass(frozen=True)
