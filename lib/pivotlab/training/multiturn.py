@@ -116,7 +116,7 @@ def train_multiturn(
         evaluations: what to measure at which steps.
         peft_config: trains an adapter; the reference is the model without it.
         folder: keeps checkpoints; needed if `settings.save_every` or `resume` is set.
-        resume: continue from the last whole checkpoint in `folder`; `model` as at first.
+        resume: continue from the last checkpoint in `folder`; `model` as at first.
 
     Returns:
         The run; its `samples` are rollout turns, recoveries apart in `recovery/rows`.
