@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -161,6 +162,7 @@ class Repairer:
         from_student: ablation "reverse-KL recovery": the response is drawn from the
             student without the hint, and the hinted student only scores it.
         nameless: ablation: the hint names no action.
+        concurrency: questions put to the teacher at once.
     """
 
     teacher: Teacher
@@ -171,6 +173,7 @@ class Repairer:
     turns: int = 1
     from_student: bool = False
     nameless: bool = False
+    concurrency: int = 1
 
     def follow(
         self,
@@ -191,7 +194,7 @@ class Repairer:
         chains = [c for c in chains if c is not None]
         found: list[Recovery] = []
         for k in range(1, self.turns + 1):
-            chains = [c for c in chains if self._named(c, rollouts, tally)]
+            chains = self._named(chains, rollouts, tally)
             if not chains:
                 break
             with tally.timed("seconds/recovery"):
@@ -221,22 +224,27 @@ class Repairer:
             index, turn, environment, messages, prompt, (before, response), own
         )
 
-    def _named(self, chain: _Chain, rollouts, tally: Tally) -> bool:
-        """Ask the teacher for the next action; False if it names none."""
-        rollout, world = rollouts[chain.rollout], chain.environment
+    def _named(self, chains: list[_Chain], rollouts, tally: Tally) -> list[_Chain]:
+        """The chains for which the teacher names an action that can be taken."""
+        states = [c.environment.snapshot() for c in chains]
+
+        def ask(chain: _Chain, state: Hashable) -> str | None:
+            return self.teacher.recover(rollouts[chain.rollout], chain.messages, state)
+
         with tally.timed("seconds/teacher"):
-            named = self.teacher.recover(rollout, chain.messages, world.snapshot())
-        tally["teacher/recovery_queries"] += 1
-        if named is None:
-            tally["recovery/dropped/no action named"] += 1
-            return False
-        admissible = world.admissible()
-        action = resolve(named, admissible) if admissible else named
-        if action is None:
-            tally["recovery/dropped/unresolved"] += 1
-            return False
-        chain.action = action
-        return True
+            answers = at_once(ask, self.concurrency, chains, states)
+        tally["teacher/recovery_queries"] += len(chains)
+        going = []
+        for chain, named in zip(chains, answers, strict=True):
+            admissible = chain.environment.admissible()
+            action = resolve(named, admissible) if named and admissible else named
+            if action is None:
+                reason = "no action named" if named is None else "unresolved"
+                tally[f"recovery/dropped/{reason}"] += 1
+                continue
+            chain.action = action
+            going.append(chain)
+        return going
 
     def _write(self, chains: list[_Chain], k: int) -> list[Recovery]:
         hinted = [c.hinted(self.grower, self.nameless) for c in chains]
@@ -306,6 +314,14 @@ class Repairer:
         chain.before = (chain.prompt, recovery.response)
         chain.prompt = self.grower.following(*chain.before, chain.messages)
         return True
+
+
+def at_once(ask: Callable, number: int, *arguments: Sequence) -> list:
+    """`ask` on every set of arguments, in order, up to `number` of them in threads."""
+    if number == 1:
+        return list(map(ask, *arguments))
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(ask, *arguments))
 
 
 def check_unprivileged(messages: Sequence[Message]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -116,7 +117,10 @@ class OracleTeacher:
 
 
 class PromptedTeacher:
-    """A language model asked in words: an endpoint, or the student itself."""
+    """A language model asked in words: an endpoint, or the student itself.
+
+    As many questions at a time as `ask` bears may be put from different threads.
+    """
 
     def __init__(self, ask: Ask, environment: OracleEnvironment | None = None):
         """
@@ -129,6 +133,7 @@ class PromptedTeacher:
         self.ask = ask
         self.environment = environment
         self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def report(self, rollout: Rollout, limit: int) -> Report:
         """See `Teacher.report`."""
@@ -157,41 +162,46 @@ class PromptedTeacher:
             return None
         found = _ACTION.findall(answer)
         if len(found) != 1:
-            self.counts["malformed_recoveries"] += 1
+            self._count("malformed_recoveries")
             return None
         return found[0][1].strip()
 
     def _answer(self, kind: str, prompt: str) -> str | None:
-        self.counts[kind] += 1
+        self._count(kind)
         try:
             return self.ask(prompt)
         except (OSError, ValueError):
-            self.counts[f"failed_{kind}"] += 1
+            self._count(f"failed_{kind}")
             return None
+
+    def _count(self, kind: str, number: int = 1) -> None:
+        with self._lock:
+            self.counts[kind] += number
 
     def _read(self, answer: str, turns: int, limit: int) -> Report:
         found = _JSON.search(answer)
         try:
             lesson = str(json.loads(found.group(1)).get("episode_lesson", ""))
         except (AttributeError, json.JSONDecodeError):
-            self.counts["malformed_reports"] += 1
+            self._count("malformed_reports")
             lesson = ""
         named: dict[int, str] = {}
         for step, action in _ACTION.findall(answer):
             if step and int(step) < turns and action.strip():
                 named.setdefault(int(step), action.strip())
             else:
-                self.counts["unusable_actions"] += 1
+                self._count("unusable_actions")
         chosen = sorted(named)[:limit]
-        self.counts["actions_over_the_limit"] += len(named) - len(chosen)
+        self._count("actions_over_the_limit", len(named) - len(chosen))
         return Report(tuple(PivotalTurn(t, named[t]) for t in chosen), lesson)
 
     def _admissible(self, rollout: Rollout, state: object) -> str:
         if self.environment is None:
             return "any"
-        self.environment.reset(rollout.task)
-        self.environment.restore(state)
-        return "\n".join(self.environment.admissible())
+        with self._lock:
+            self.environment.reset(rollout.task)
+            self.environment.restore(state)
+            return "\n".join(self.environment.admissible())
 
 
 def task_text(rollout: Rollout) -> str:

@@ -76,7 +76,7 @@ class EndpointSampler:
             timeout=timeout, headers={"Authorization": f"Bearer {api_key}"}
         )
         self._retrying = Retrying(
-            retry=retry_if_exception(_may_pass_later),
+            retry=retry_if_exception(may_pass_later),
             stop=stop_after_attempt(attempts),
             wait=wait(multiplier=first_wait, max=30.0),
             reraise=True,
@@ -173,7 +173,8 @@ class EndpointSampler:
         )
 
 
-def _may_pass_later(error: BaseException) -> bool:
+def may_pass_later(error: BaseException) -> bool:
+    """Whether a request that failed so is worth another try."""
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code in RETRIED_STATUS
     return isinstance(error, httpx.TransportError)

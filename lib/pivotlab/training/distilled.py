@@ -25,6 +25,7 @@ from pivotlab.distillation.recovery import (
     Recovery,
     Repairer,
     Tally,
+    at_once,
     enter,
     fair_choice,
 )
@@ -66,6 +67,8 @@ class Distillation:
         support: "sampled" is the paper's form, an advantage on the sampled token;
             "topk" and "full" add the divergence over the vocabulary to the loss.
         top_k: tokens kept by "topk", beside one bucket for all others.
+        concurrency: questions put to the teacher at once; above 1 only for a teacher
+            that bears it.
     """
 
     weights: Weights = field(default_factory=Weights)
@@ -79,6 +82,7 @@ class Distillation:
     recovery: Literal["hinted", "student"] = "hinted"
     support: Support = "sampled"
     top_k: int = 20
+    concurrency: int = 1
 
     @property
     def recovers(self) -> bool:
@@ -186,6 +190,7 @@ class Distiller:
             self.settings.recovery_turns,
             self.settings.recovery == "student",
             self.settings.hint == "reflection",
+            self.settings.concurrency,
         )
 
     def _reports(self, rollouts: Sequence[Rollout], tally: Tally) -> list[Report]:
@@ -197,7 +202,9 @@ class Distiller:
         ):
             return [Report()] * len(rollouts)
         with tally.timed("seconds/teacher"):
-            reports = [self.teacher.report(r, wanted.candidates) for r in rollouts]
+            limits = [wanted.candidates] * len(rollouts)
+            report, number = self.teacher.report, wanted.concurrency
+            reports = at_once(report, number, rollouts, limits)
         tally["teacher/reports"] += len(reports)
         return reports
 
