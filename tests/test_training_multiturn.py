@@ -155,7 +155,7 @@ def test_one_update_goes_the_right_way(tmp_path):
     """Gold action at about 1e-3: recovery raises it, prevention lowers the mistake."""
     for distillation in (
         Distillation(Weights(0.0, 1.0), 0.0, recovery_turns=1),
-        Distillation(Weights(1.0, 0.0), 0.0, recovery_turns=0),
+        Distillation(Weights(1.0, 0.0), 0.0, candidates=1, recovery_turns=0),
     ):
         one = trainer(tmp_path, distillation, follower(), beta=0.0)
         batch = built(one)
