@@ -60,8 +60,9 @@ class Examination:
     ):
         """
         Args:
-            preset: `eval_games` in all, half of them in each split; as many questions
-                over all skills, and held-out turns from an eighth as many games.
+            preset: `eval_games` in all, half of them in each split, and a sixth as many
+                in full rooms, where games are long; a quarter as many questions a
+                skill, and held-out turns from an eighth as many games.
             base: the frozen policy that distances are measured to.
             tokenizer: of base and policies.
         """
@@ -69,7 +70,7 @@ class Examination:
         self.renderer = Renderer(tokenizer)
         half = max(2, preset.eval_games // 2)
         self.tasks = {split: task_ids(split, half) for split in SPLITS}
-        self.tasks[FULL] = task_ids("valid_unseen", half, full=True)
+        self.tasks[FULL] = task_ids("valid_unseen", max(2, half // 3), full=True)
         self.questions = questions(max(2, preset.eval_games // 4), SEED)
         few = Preset(**{**vars(preset), "trajectories": max(3, preset.eval_games // 8)})
         experts = play_experts(few, base, self.renderer, "valid_unseen", SEED)
