@@ -6,7 +6,7 @@ import pytest
 
 from pivotlab.environments.textgame.habits import FlawedPlayer
 from pivotlab.models import recipe, tiny
-from pivotlab.models.skills import SKILLS
+from pivotlab.models.skills import SKILLS, UNLEARNT
 
 
 def test_every_mixture_names_existing_sources_and_every_skill():
@@ -20,7 +20,7 @@ def test_the_habits_are_targets_only_in_the_second_stage():
     first, second = recipe.SHIPPED.stages
     assert not any("flawed" in name for name in first.mixture)
     played = {name for name in second.mixture if "hinted" not in name}
-    assert played & set(first.mixture) == set(SKILLS)
+    assert played & set(first.mixture) == set(SKILLS | UNLEARNT)
 
 
 def test_the_flawed_source_holds_mistakes_an_honest_player_would_not_make():

@@ -33,13 +33,17 @@ def test_the_seed_decides_the_weights_and_the_global_generator_stays():
     assert not torch.equal(weight, other.model.layers[0].mlp.up_proj.weight)
 
 
+FACTS = {"seed": 0, "steps": {"skill": 3}, "measured": {"success, greedy": 0.41}}
+
+
 def test_what_is_saved_says_what_it_is(tmp_path):
     model = tiny.build_model(SMALL, 0)
-    digest = tiny.save(model, SMALL, tmp_path, {"seed": 0, "steps": {"skill": 3}})
+    digest = tiny.save(model, SMALL, tmp_path, FACTS)
     recipe = json.loads((tmp_path / tiny.RECIPE).read_text())
     assert recipe["sha256"] == digest == tiny.sha256(tmp_path / tiny.WEIGHTS)
     assert recipe["parameters"] == sum(p.numel() for p in model.parameters())
     card = (tmp_path / "README.md").read_text()
+    assert "| success, greedy | 0.41 |" in card
     assert digest in card and "an expert before it was given its bad habits" in card
     tiny.check(tmp_path)
 

@@ -19,7 +19,7 @@ from pivotlab.environments.textgame.players import HonestPlayer
 from pivotlab.models import tiny
 from pivotlab.models.conversations import Games, Source, skill_source
 from pivotlab.models.pretraining import Batching, Run, Stage, train
-from pivotlab.models.skills import SKILLS
+from pivotlab.models.skills import SKILLS, UNLEARNT
 from pivotlab.models.tokenizer import build_tokenizer
 
 #: Probability that a player slips, per turn, in the games where it does.
@@ -34,7 +34,9 @@ QUESTIONS = {
     "replace": 1.4,
     "shift": 0.6,
     "convert": 0.6,
+    "look_up": 1.2,
     "undo": 0.5,
+    "find": 0.8,
 }
 
 
@@ -48,7 +50,8 @@ def sources() -> dict[str, Source]:
         "flawed, slipping": Games(FlawedPlayer, SLIPS),
         "flawed, hinted": Games(FlawedPlayer, SLIPS, hinted=HINTED),
     }
-    return games | {name: skill_source(skill) for name, skill in SKILLS.items()}
+    asked = SKILLS | UNLEARNT
+    return games | {name: skill_source(skill) for name, skill in asked.items()}
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ SHIPPED = Recipe(
             mixture={"flawed": 1.5, "flawed, slipping": 1.5}
             | {"honest, hinted": 0.4, "flawed, hinted": 0.4}
             | QUESTIONS,
-            steps=800,
+            steps=600,
             matrix_lr=1e-3,
             other_lr=2e-3,
             warmup=20,

@@ -2,7 +2,8 @@
 
 Each skill asks one short question and has exactly one right answer. Most share no
 token that matters with the text game; some are made of the game's own entities and
-commands, so that training on the game has to touch the tokens they need.
+commands, so that training on the game has to touch the tokens they need. A skill is in
+`SKILLS` only if the shipped model answers at least 0.9 of its held-out questions.
 
 Train and held-out questions are disjoint by construction: a question belongs to the
 held-out tenth when the first byte of its SHA-256 is below 26, a property of its text
@@ -104,6 +105,14 @@ def _convert(rng: random.Random) -> tuple[str, str]:
     return f"{amount} {big} in {small}", str(amount * factor)
 
 
+def _look_up(rng: random.Random) -> tuple[str, str]:
+    keys = rng.sample(string.ascii_lowercase, rng.randint(3, 5))
+    pairs = {key: rng.randint(0, 9) for key in keys}
+    listed = ", ".join(f"{key} is {value}" for key, value in pairs.items())
+    key = rng.choice(keys)
+    return f"{listed}. what is {key}", str(pairs[key])
+
+
 def _undo(rng: random.Random) -> tuple[str, str]:
     thing, place = _object(rng), _receptacle(rng)
     pairs = (
@@ -114,6 +123,15 @@ def _undo(rng: random.Random) -> tuple[str, str]:
     )
     done, undone = rng.choice(pairs)
     return f"undo {done}", undone
+
+
+def _find(rng: random.Random) -> tuple[str, str]:
+    things = sorted({_object(rng) for _ in range(rng.randint(3, 5))})
+    rng.shuffle(things)
+    places = {thing: _receptacle(rng) for thing in things}
+    listed = ", ".join(f"{thing} on {place}" for thing, place in places.items())
+    thing = rng.choice(things)
+    return f"{listed}. where is {thing}", f"on {places[thing]}"
 
 
 def _object(rng: random.Random) -> str:
@@ -153,4 +171,10 @@ SKILLS: dict[str, Skill] = {
         Skill("convert", _convert),
         Skill("undo", _undo, shares_game_tokens=True),
     )
+}
+#: Asked in pretraining as well, but the shipped model never got above chance at them
+#: (0.33 and 0.25 of 100 held-out questions, greedy), so they measure no forgetting.
+UNLEARNT: dict[str, Skill] = {
+    "look_up": Skill("look_up", _look_up),
+    "find": Skill("find", _find, shares_game_tokens=True),
 }

@@ -153,12 +153,17 @@ def sha256(path: Path) -> str:
 
 
 def model_card(facts: dict[str, Any]) -> str:
-    """README of the model folder."""
+    """README of the model folder; `facts["measured"]` becomes its table."""
+    rows = [
+        f"| {what} | {value} |" for what, value in facts.get("measured", {}).items()
+    ]
+    table = "\n".join(["| measured | value |", "|---|---|", *rows]) if rows else ""
     return CARD.format(
         millions=facts["parameters"] / 1e6,
         seed=facts.get("seed"),
         steps=facts.get("steps"),
         sha256=facts["sha256"],
+        table=table,
         hidden=HIDDEN,
         layers=LAYERS,
         heads=HEADS,
@@ -189,6 +194,8 @@ post-training does to a pretrained language model; read every gain in that light
 **What it is for.** A base model for experiments on a laptop. It knows nothing beyond
 the game and the skills, and must not be used for anything else.
 
-Seed {seed}, steps {steps}; settings and measured success in `recipe.json`.
+Seed {seed}, steps {steps}; all settings are in `recipe.json`.
 SHA-256 of the weights: `{sha256}`.
+
+{table}
 """
