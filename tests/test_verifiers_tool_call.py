@@ -197,5 +197,5 @@ def test_total_and_a_demonstration_that_can_be_read_matches_itself(gold, said, m
 
 
 def test_too_many_calls_end_in_a_verdict():
-    many = calls(*[call("stop")] * 65)
+    many = calls(*[call("stop")] * 33)
     assert judged(call("stop"), many) == (0.0, "too_many_calls")

@@ -30,7 +30,7 @@ def arguments(value: Any) -> dict[str, Any] | str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, default=repr)
     decoded = value
     for _ in range(2):
         try:

@@ -24,8 +24,9 @@ class ExactVerifier:
         if not action.content.strip() and not action.tool_calls:
             return Verdict(0.0, "empty", "no text and no call")
         expert = candidate.expert
-        if _calls(expert) != _calls(action):
-            return Verdict(0.0, "calls_differ", f"expected {_calls(expert)}")
+        wanted = _calls(expert)
+        if wanted != _calls(action):
+            return Verdict(0.0, "calls_differ", f"expected {wanted}"[:2000])
         if _text(expert) != _text(action):
             return Verdict(0.0, "text_differs", f"expected {expert.content!r}")
         return Verdict(1.0, "equal", action.content)
@@ -44,6 +45,6 @@ def _call(call: ToolCall) -> str:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return f"{call.name} {arguments!r}"
     return f"{call.name} {json.dumps(arguments, sort_keys=True, default=repr)}"

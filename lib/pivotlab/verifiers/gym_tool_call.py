@@ -53,6 +53,8 @@ WRONG_COUNT = "The number of tool calls in a batch is different than expected"
 BATCH_MATCH = "A tool-call batch that matches the expected tool calls was found"
 
 Reward = Literal["binary_strict", "fractional", "f1"]
+#: A call's name and its decoded arguments.
+Loaded = tuple[str, Any]
 
 
 class GymToolCallVerifier:
@@ -78,14 +80,15 @@ class GymToolCallVerifier:
         if not said:
             spoken = action.content.strip()
             return Verdict(0.0, NO_CALL if spoken else NO_ACTION)
-        if len(gold) == 1 and len(said) == 1:
-            reason = self._compare(gold[0], said[0])
-            return Verdict(0.0 if reason else 1.0, reason or MATCH)
         if len(said) < len(gold) or len(said) > len(gold) > 1:
             return Verdict(0.0, WRONG_COUNT, f"{len(said)} calls for {len(gold)}")
-        return self._match(gold, said)
+        wanted, made = ([(c.name, _loaded(c)) for c in side] for side in (gold, said))
+        if len(gold) == 1 and len(said) == 1:
+            reason = self._compare(wanted[0], made[0])
+            return Verdict(0.0 if reason else 1.0, reason or MATCH)
+        return self._match(wanted, made)
 
-    def _match(self, gold: tuple[ToolCall, ...], said: tuple[ToolCall, ...]) -> Verdict:
+    def _match(self, gold: list[Loaded], said: list[Loaded]) -> Verdict:
         table = [[self._compare(g, s) for s in said] for g in gold]
         paired = matching.pairs([[r is None for r in row] for row in table])
         reward = self._score(len(paired), len(gold), len(said))
@@ -104,13 +107,12 @@ class GymToolCallVerifier:
             return matched / gold
         return 1.0 if matched == gold else 0.0
 
-    def _compare(self, gold: ToolCall, said: ToolCall) -> str | None:
-        if gold.name != said.name:
+    def _compare(self, gold: Loaded, said: Loaded) -> str | None:
+        if gold[0] != said[0]:
             return WRONG_TOOL
-        wanted, given = _loaded(gold.arguments), _loaded(said.arguments)
-        if given is _BROKEN or wanted is _BROKEN:
+        if gold[1] is _BROKEN or said[1] is _BROKEN:
             return NOT_JSON
-        return self._difference(wanted, given, 0)
+        return self._difference(gold[1], said[1], 0)
 
     def _difference(self, gold: Any, said: Any, depth: int) -> str | None:
         if depth > arguments.DEEPEST:
@@ -145,10 +147,10 @@ class GymToolCallVerifier:
 _BROKEN = object()
 
 
-def _loaded(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
+def _loaded(call: ToolCall) -> Any:
+    if not isinstance(call.arguments, str):
+        return call.arguments
     try:
-        return json.loads(given)
+        return json.loads(call.arguments)
     except (ValueError, RecursionError):
         return _BROKEN

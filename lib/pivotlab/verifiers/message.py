@@ -28,7 +28,7 @@ class MessageVerifier:
     name = "message"
     version = "1"
 
-    def __init__(self, mode: Mode = "functional", floor: float = 0.2, words: int = 3):
+    def __init__(self, mode: Mode = "functional", floor: float = 0.3, words: int = 3):
         """
         Args:
             floor: least share of common content words in [0, 1].

@@ -43,8 +43,8 @@ _LINE = re.compile(
 _LINE_KINDS = {"search": "search", "lookup": "lookup", "finish": "answer"}
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-#: More queries or pages in one step are broken output.
-_MOST = 50
+#: More queries or pages in one step, or more calls, are broken output.
+_MOST, _MOST_CALLS = 50, 16
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,8 @@ class SearchVerifier:
         detail = f"{said.kind}: {'; '.join(said.values)}"[:300]
         if not said.values:
             return Verdict(0.0, "unreadable_step", detail)
+        if len(action.tool_calls) > _MOST_CALLS:
+            return Verdict(0.0, "too_many", f"{len(action.tool_calls)} calls")
         if gold.kind != said.kind:
             return Verdict(0.0, "other_kind", detail)
         if max(len(gold.values), len(said.values)) > _MOST:
@@ -148,7 +150,7 @@ def answer_form(answer: str) -> str:
 def _of_calls(calls: Sequence[ToolCall]) -> Step:
     kinds = [_kind(call.name) for call in calls]
     values: list[str] = []
-    for call in calls:
+    for call in calls[:_MOST_CALLS]:
         given = arguments.decoded(call.arguments, {}) or {}
         for key in _KEYS.get(_kind(call.name), ()):
             value = given.get(key)

@@ -162,6 +162,8 @@ def _environment(domain: str) -> Any:
             f"tau2 is not usable here ({error}); install the extra `tau2`, or see the "
             "shorter list in pivotlab/verifiers/tau2.py"
         ) from error
+    # Its tools log every step; verdicts carry what matters.
+    importlib.import_module("loguru").logger.disable("tau2")
     return module.get_environment()
 
 

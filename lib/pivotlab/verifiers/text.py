@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 
 from rapidfuzz.distance import Levenshtein
 
 #: Longer texts are only compared for equality, which bounds the time of a verdict.
-LONGEST = 20_000
+LONGEST = 8_000
 #: Texts of at least this many words may count as prose.
 PROSE_WORDS = 4
 
@@ -47,10 +48,11 @@ def plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def words(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def words(text: str) -> tuple[str, ...]:
     """Lower-case words and numbers in order; punctuation is no word."""
     folded = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
-    return _WORD.findall(folded)
+    return tuple(_WORD.findall(folded))
 
 
 def content_words(text: str) -> Counter[str]:
@@ -126,7 +128,7 @@ def same_prose(gold: str, said: str, floor: float) -> bool:
     return _denies(first) == _denies(second)
 
 
-def _denies(found: list[str]) -> bool:
+def _denies(found: tuple[str, ...]) -> bool:
     return any(word in _NEGATIONS for word in found)
 
 

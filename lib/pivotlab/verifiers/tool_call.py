@@ -25,7 +25,7 @@ from pivotlab.verifiers.protocol import Verifier
 
 Mode = Literal["functional", "paper"]
 #: More calls in one turn are broken output.
-MOST_CALLS = 64
+MOST_CALLS = 32
 
 
 class ToolCallVerifier:
@@ -87,7 +87,8 @@ class ToolCallVerifier:
     def _match(
         self, candidate: Candidate, gold: tuple[ToolCall, ...], said: list[ToolCall]
     ) -> Verdict:
-        table = [[self._compare(candidate, g, s) for s in said] for g in gold]
+        sides = [[self._read(candidate, c) for c in side] for side in (gold, said)]
+        table = [[self._compare(candidate, g, s) for s in sides[1]] for g in sides[0]]
         if candidate.context.get("ordered") is True:
             fits = [
                 [d is None and i == j for j, d in enumerate(row)]
@@ -123,20 +124,25 @@ class ToolCallVerifier:
         category = tool_name.unknown_or_wrong(got, wanted, candidate.tools)
         return Verdict(0.0, category, detail)
 
+    def _read(self, candidate: Candidate, call: ToolCall) -> ToolCall:
+        """The call with decoded arguments, or as it is if they are no object."""
+        schema = tool_name.parameters(candidate.tools, call.name)
+        given = arguments.decoded(call.arguments, schema)
+        return call if given is None else ToolCall(call.name, given, call.id)
+
     def _compare(
         self, candidate: Candidate, gold: ToolCall, said: ToolCall
     ) -> arguments.Difference | None:
+        wanted, given = gold.arguments, said.arguments
         if gold.name != said.name:
             return arguments.Difference("wrong_tool", said.name[:200], "")
-        schema = tool_name.parameters(candidate.tools, gold.name)
-        wanted = arguments.decoded(gold.arguments, schema)
-        given = arguments.decoded(said.arguments, schema)
-        if given is None:
-            detail = f"no JSON object: {str(said.arguments)[:200]!r}"
+        if isinstance(given, str):
+            detail = f"no JSON object: {given[:200]!r}"
             return arguments.Difference("bad_arguments", said.name, detail)
-        if wanted is None:
-            detail = f"the expert's arguments are no JSON object: {gold.arguments!r}"
-            return arguments.Difference("bad_demonstration", gold.name, detail[:300])
+        if isinstance(wanted, str):
+            detail = f"the expert's arguments are no JSON object: {wanted[:200]!r}"
+            return arguments.Difference("bad_demonstration", gold.name, detail)
+        schema = tool_name.parameters(candidate.tools, gold.name)
         if self.mode == "paper":
             return self._compare_structure(wanted, given, schema)
         return arguments.difference(wanted, given, schema, self.rules)
