@@ -38,10 +38,12 @@ def data(tmp_path):
     (folder / "nl2bash").mkdir(parents=True)
     (folder / "results" / "bash").mkdir(parents=True)
     (folder / "nl2bash" / "nl2bash_fs_1.json").write_text(json.dumps(TASKS))
-    wrong = "execute[wc -c /testbed/a.txt]"
+    first, last = "wc -c /testbed/a.txt", "cat /testbed/a.txt | wc -l"
+    react = [f"execute[{first}]", f"execute[{last}]", "submit"]
     episodes = [
         episode(0, ["wc -l < /testbed/a.txt"], [1.0]),
-        episode(0, [wrong, "cat /testbed/a.txt | wc -l"], [0.67, 1.0]),
+        episode(0, [first, "exit"], [0.67, 0.0]),
+        episode(0, react, [0.0, 0.0, 1.0]),
         episode(1, ["ls -la /testbed"], [1.0]),
         episode(1, ["ls -la /testbed"], [1.0]),
     ]
@@ -50,7 +52,7 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
-def test_rows_are_distinct_and_know_their_history(data):
+def test_rows_are_distinct_measured_and_know_their_history(data):
     rows = shell_study.read(data)
     assert len(rows) == 4
     later = [row for row in rows if row.history]

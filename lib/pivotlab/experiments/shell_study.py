@@ -2,9 +2,10 @@
 
     python -m pivotlab.experiments.shell_study --data FOLDER [--scripts FOLDER]
 
-Unit: a distinct (gold command, commands before, action, recorded reward). The recorded
-reward is 1 when InterCode found the same output words and the same changed files after
-the episode's commands as after the gold command from the untouched start. Verdicts:
+Unit: a distinct (gold command, commands before, action, recorded reward) whose reward
+was measured. The recorded reward is 1 when InterCode found the same output words and
+the same changed files after the episode's commands as after the gold command from the
+untouched start. Verdicts:
 - exact, normalised: the two commands, by text and by `ShellVerifier`;
 - executed: both are run from one start, the action after the commands before it, the
   gold alone, as InterCode did; what execution cannot decide falls back to `normalised`;
@@ -23,7 +24,7 @@ import json
 import shlex
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from tqdm.auto import tqdm
 
 from pivotlab import intervals, paths
 from pivotlab.experiments import intercode_start, runs
-from pivotlab.records import Candidate, Message
+from pivotlab.records import Candidate, Message, Trajectory
 from pivotlab.trajectories import intercode
 from pivotlab.trajectories.loading import load
 from pivotlab.verifiers import sandbox
@@ -73,14 +74,24 @@ def read(data: Path) -> list[Row]:
             system = str(trajectory.meta["dataset"])
             gold = golds.get(system, {}).get(str(trajectory.meta["query"]))
             if gold is not None:
-                history: tuple[str, ...] = ()
-                for index in trajectory.assistant_turns():
-                    turn = trajectory.contexts[index]
-                    action = bare(turn["command"])
-                    row = Row(system, gold, history, action, float(turn["reward"]))
-                    found[row] = None
-                    history = (*history, action)
+                found |= dict.fromkeys(_episode(trajectory, system, gold))
     return list(found)
+
+
+def _episode(trajectory: Trajectory, system: str, gold: str) -> Iterator[Row]:
+    """The measured commands of one episode.
+
+    InterCode's formula gives at least 0.01, so a recorded 0 was not measured. ReAct
+    episodes are measured once, at `submit`, which rewards the command before it.
+    """
+    history: tuple[str, ...] = ()
+    for index in trajectory.assistant_turns():
+        turn = trajectory.contexts[index]
+        action, reward = bare(turn["command"]), float(turn["reward"])
+        if action != "submit":
+            history = (*history, action)
+        if reward > 0 and history:
+            yield Row(system, gold, history[:-1], history[-1], reward)
 
 
 def bare(action: str) -> str:
