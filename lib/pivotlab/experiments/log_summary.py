@@ -88,8 +88,8 @@ def _summary(
     nan = (float("nan"),) * 3
     miss = nan
     if missed:
-        values, owners = zip(*missed, strict=True)
-        miss = bootstrap_mean(values, [clusters[p.uid] for p in owners])
+        owners = [clusters[p.uid] for _, p in missed]
+        miss = bootstrap_mean([value for value, _ in missed], owners)
     cut_off = [t for p in own for t in p.truncated]
     return {
         "n": len(own),
