@@ -161,7 +161,7 @@ def model_card(facts: dict[str, Any]) -> str:
     return CARD.format(
         millions=facts["parameters"] / 1e6,
         seed=facts.get("seed"),
-        steps=facts.get("steps"),
+        steps=", ".join(f"{k} {v}" for k, v in facts.get("steps", {}).items()),
         sha256=facts["sha256"],
         table=table,
         hidden=HIDDEN,
@@ -194,7 +194,7 @@ post-training does to a pretrained language model; read every gain in that light
 **What it is for.** A base model for experiments on a laptop. It knows nothing beyond
 the game and the skills, and must not be used for anything else.
 
-Seed {seed}, steps {steps}; all settings are in `recipe.json`.
+Seed {seed}, steps: {steps}; all settings are in `recipe.json`.
 SHA-256 of the weights: `{sha256}`.
 
 {table}
