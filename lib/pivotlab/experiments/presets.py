@@ -184,7 +184,7 @@ PRESETS: dict[str, Preset] = {
         steps=60,
         eval_games=100,
         episode_tasks=4,
-        episode_steps=20,
+        episode_steps=6,
         max_recoveries=32,
     ),
     "cpu": _CPU,
