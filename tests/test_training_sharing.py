@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from training_toys import make_model, make_tokenizer
 
 from pivotlab.training.packing import pack
-from pivotlab.training.sharing import sharing_groups, token_cost
+from pivotlab.training.sharing import layout_price, sharing_groups, token_cost
 
 PROMPT = tuple(range(10, 20))
 
@@ -35,6 +35,14 @@ def test_long_episodes_that_share_little_stand_apart_and_equal_ones_together():
     assert len(set(sharing_groups(equal, 192.0))) == 1
 
 
+def test_one_large_tree_does_not_make_every_row_long():
+    """Rows are as long as the longest tree, so two halves never join at its price."""
+    twins = [(PROMPT, (*episode(100, 200), *episode(s, 200))) for s in (400, 700)]
+    others = [(PROMPT, episode(1000 * i, 400)) for i in range(2, 12)]
+    numbers = sharing_groups([*twins, *others], 192.0)
+    assert len(set(numbers)) == 12
+
+
 def test_other_prompts_never_share():
     assert len(set(sharing_groups([(PROMPT, (1,)), ((1,), (1,))], 1e9))) == 2
 
@@ -57,12 +65,11 @@ SEQUENCES = st.lists(
 @given(SEQUENCES, st.sampled_from([0.0, 10.0, 1000.0]))
 def test_the_chosen_layout_is_never_dearer_than_all_apart(rows, cost):
     def price(numbers):
-        total = 0.0
-        for number in set(numbers):
+        sizes = []
+        for number in sorted(set(numbers)):
             own = [r for r, n in zip(rows, numbers, strict=True) if n == number]
-            size = pack(own).input_ids.numel()
-            total += size**2 + cost * size
-        return total
+            sizes.append(pack(own).input_ids.numel())
+        return layout_price(sizes, cost)
 
     chosen = sharing_groups(rows, cost)
     assert price(chosen) <= price(list(range(len(rows)))) + 1e-6

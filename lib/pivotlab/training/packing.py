@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -139,7 +140,7 @@ def pack(
     trees = {key: completion_tree(group) for key, group in groups.items()}
     lengths = {key: len(key[0]) + len(trees[key].tokens) for key in groups}
     time = -(-max(lengths.values()) // multiple) * multiple
-    places, rows = _first_fit(lengths, time)
+    places, rows = first_fit(lengths, time)
     layout = _Layout(rows, time)
     for key, tree in trees.items():
         layout.add(key, tree, *places[key])
@@ -189,9 +190,9 @@ class _Layout:
         return PackedBatch(*grids, sources, targets, nodes, mask)
 
 
-def _first_fit(
-    lengths: dict[Key, int], time: int
-) -> tuple[dict[Key, tuple[int, int]], int]:
+def first_fit(
+    lengths: dict[Any, int], time: int
+) -> tuple[dict[Any, tuple[int, int]], int]:
     """(row, column) of every group, longest first, and the number of rows."""
     used: list[int] = []
     places = {}
