@@ -13,9 +13,9 @@ from pivotlab.experiments import benchmark_profiling
 from pivotlab.experiments.benchmark_profiling import (
     STOCK,
     frequency_p_value,
+    grouped,
     growth_in_size,
     growth_in_turns,
-    grouped,
     logits_difference,
     matrix_flops,
     profiling_speed,

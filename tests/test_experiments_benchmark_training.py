@@ -85,7 +85,17 @@ def test_long_prompts_are_the_shortest_that_are_long_enough():
     lengths = sorted(renderer.length(c.prefix) for c in candidates)
     found = long_prompts(candidates, renderer, lengths[2], 2)
     assert [renderer.length(c.prefix) for c in found] == lengths[2:4]
-    with pytest.raises(ValueError, match="0 of 6 prompts have 9999 tokens"):
+
+
+def test_short_conversations_are_joined_until_they_are_long_enough():
+    renderer, candidates = Renderer(TOKENIZER), make_candidates(6)
+    least = max(renderer.length(c.prefix) for c in candidates) + 1
+    first, second = long_prompts(candidates, renderer, least, 2)
+    assert first.prefix[: len(candidates[0].prefix)] == candidates[0].prefix
+    assert first.prefix[len(candidates[0].prefix)] == candidates[0].expert
+    assert all(renderer.length(c.prefix) >= least for c in (first, second))
+    assert [m.role for m in first.prefix[:-1:2]] == ["user"] * (len(first.prefix) // 2)
+    with pytest.raises(ValueError, match="6 conversations make 0 prompts of 9999"):
         long_prompts(candidates, renderer, 9999, 1)
 
 

@@ -91,9 +91,12 @@ def test_a_finished_measure_is_read_and_other_settings_measure_again(tmp_path):
     first = ledger(tmp_path, repeats=5).measure("benchmarks", "a/b c", rows)
     again = ledger(tmp_path, repeats=5).measure("benchmarks", "a/b c", rows)
     assert first == again and len(calls) == 1
-    assert read_records("benchmarks", tmp_path / "records")["setting"].tolist() == [
-        "call 1"
-    ]
+    (tmp_path / "records" / "benchmarks.csv").unlink()
+    ledger(tmp_path, repeats=5).measure("benchmarks", "a/b c", rows)
+    merged = read_records("benchmarks", tmp_path / "records")
+    assert len(calls) == 1 and merged["setting"].tolist() == ["call 1"], (
+        "a run killed before it merged does so when it is run again"
+    )
     ledger(tmp_path, repeats=6).measure("benchmarks", "a/b c", rows)
     assert len(calls) == 2
     (path,) = (tmp_path / "run" / "measures").iterdir()

@@ -64,6 +64,6 @@ def test_adaptive_points_are_named():
         ]
     )
     (ax,) = figures_benchmarks.adaptive(table).axes
-    assert {t.get_text() for t in ax.texts} == {"K=16", "error 0.1"}
+    assert {t.get_text() for t in ax.texts} == {"K=16", "0.1"}
     labels = ax.get_legend_handles_labels()[1]
-    assert labels == ["fixed K", "adaptive"]
+    assert labels == ["fixed K", "adaptive, by allowed error"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from pivotlab.experiments.benchmarks import (
     row,
     setting,
 )
-from pivotlab.records import Candidate
+from pivotlab.records import Candidate, Message
 from pivotlab.rendering import Renderer
 from pivotlab.training.pivotrl import PivotRLSettings, PivotRLTrainer, grpo_config
 from pivotlab.training.trl_compat import release
@@ -79,17 +79,35 @@ def long_prompts(
 ) -> list[Candidate]:
     """The `count` candidates with the shortest prompts of at least `least` tokens.
 
+    Where fewer are that long, conversations are joined, one after another, until they
+    are.
+
     Raises:
-        ValueError: fewer prompts are that long.
+        ValueError: all of them together give fewer.
     """
     lengths = [(renderer.length(c.prefix, c.tools), c.uid, c) for c in candidates]
     found = [c for n, _, c in sorted(lengths, key=lambda x: x[:2]) if n >= least]
     if len(found) < count:
+        found = list(_joined(candidates, renderer, least))
+    if len(found) < count:
         raise ValueError(
-            f"{len(found)} of {len(candidates)} prompts have {least} tokens or more, "
-            f"{count} are wanted; play more or longer games"
+            f"{len(candidates)} conversations make {len(found)} prompts of {least} "
+            f"tokens or more, {count} are wanted; play more games"
         )
     return found[:count]
+
+
+def _joined(
+    candidates: Sequence[Candidate], renderer: Renderer, least: int
+) -> Iterator[Candidate]:
+    prefix: tuple[Message, ...] = ()
+    for candidate in candidates:
+        prefix = (*prefix, *candidate.prefix)
+        if renderer.length(prefix, candidate.tools) >= least:
+            yield replace(candidate, prefix=prefix)
+            prefix = ()
+        else:
+            prefix = (*prefix, candidate.expert)
 
 
 class Duel:

@@ -167,22 +167,27 @@ class Ledger:
     settings: Mapping[str, Any]
 
     def measure(self, table: str, name: str, function: Callable[[], Rows]) -> Rows:
-        """Rows of a measure: from its file, or measured now and kept.
+        """Rows of a measure, kept and merged into a record table of `KEYS`.
 
         Raises:
             KeyError: no such table.
         """
         keys = KEYS[table]
+        rows = self.keep(name, function)
+        merge_records(table, rows, keys, self.records)
+        return rows
+
+    def keep(self, name: str, function: Callable[[], Any]) -> Any:
+        """A JSON value: from its file, or computed now and kept."""
         path = self.folder / "measures" / (re.sub(r"[^\w.=-]+", "_", name) + ".json")
         wanted = json.loads(json.dumps(dict(self.settings)))
         if path.exists():
             held = json.loads(path.read_text())
             if held["settings"] == wanted:
-                return held["rows"]
-        rows = function()
-        write_text(path, json.dumps({"settings": wanted, "rows": rows}, indent=1))
-        merge_records(table, rows, keys, self.records)
-        return rows
+                return held["value"]
+        value = function()
+        write_text(path, json.dumps({"settings": wanted, "value": value}, indent=1))
+        return value
 
 
 def random_ids(vocabulary: int, length: int, seed: int = 0) -> list[int]:

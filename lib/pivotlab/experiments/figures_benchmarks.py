@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from pivotlab.experiments.plotting import COLORS, GREY, figure, panel_letters
 
 #: Factor -> (title, axis label), in the order of the panels.
 FACTORS = {
     "turns": ("One more turn", "depth, turns"),
-    "prefix": ("One turn", "prompt, tokens"),
-    "k": ("One turn", "K, samples"),
-    "G": ("One GRPO step", "G, samples"),
-    "training prefix": ("One GRPO step", "least prompt, tokens"),
+    "prefix": ("One turn, longer prompt", "prompt, tokens"),
+    "k": ("One turn, more samples", "K, samples"),
+    "G": ("GRPO step, larger group", "G, samples"),
+    "training prefix": ("GRPO step, longer prompt", "shortest prompt, tokens"),
 }
 
 
@@ -37,6 +38,7 @@ def ratios(table: pd.DataFrame) -> Figure:
     ]
     ax.set_yticks(list(places), names)
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     ax.set(xlabel="ours over the peer (above 1: ours is better)")
     ax.margins(x=0.15, y=0.2)
     return fig
@@ -48,8 +50,13 @@ def growth(table: pd.DataFrame) -> Figure:
     In the panel of depth, ours is the time per added turn and stock the turn alone.
     """
     factors = [f for f in FACTORS if (table["factor"] == f).any()]
-    fig, axes = figure(columns=len(factors), ratio=0.3, squeeze=False)
-    for ax, factor in zip(axes[0], factors, strict=True):
+    columns = min(3, len(factors))
+    lines = -(-len(factors) // columns)
+    fig, grid = figure(rows=lines, columns=columns, ratio=0.32 * lines, squeeze=False)
+    axes = grid.flatten()
+    for ax in axes[len(factors) :]:
+        ax.remove()
+    for ax, factor in zip(axes, factors, strict=False):
         rows = table[table["factor"] == factor].sort_values("value")
         column = "ours_seconds_per_added_turn" if factor == "turns" else "ours_seconds"
         ours = rows[column].astype(float)
@@ -57,12 +64,10 @@ def growth(table: pd.DataFrame) -> Figure:
         ax.plot(rows["value"], ours, color=COLORS["blue"], marker="o", linestyle="-")
         title, label = FACTORS[factor]
         ax.set_title(title)
-        ax.set(xlabel=label, ylim=(0, None))
-    axes[0][0].set_ylabel("seconds")
-    lines = axes[0][0].get_lines()
-    axes[0][0].legend(lines, ["stock", "ours"], loc="upper left")
-    if len(factors) > 1:
-        panel_letters(axes[0])
+        # A difference of two times can fall below zero by noise alone.
+        ax.set(xlabel=label, ylabel="seconds", ylim=(min(0.0, 1.1 * ours.min()), None))
+    axes[0].legend(axes[0].get_lines(), ["stock", "ours"])
+    panel_letters(axes[: len(factors)])
     return fig
 
 
@@ -72,7 +77,7 @@ def adaptive(table: pd.DataFrame) -> Figure:
     fixed = table["step"] == 0
     for rows, label, color, marker in (
         (table[fixed], "fixed K", "orange", "s"),
-        (table[~fixed], "adaptive", "blue", "o"),
+        (table[~fixed], "adaptive, by allowed error", "blue", "o"),
     ):
         ax.plot(
             rows["rollouts_share"],
@@ -84,12 +89,13 @@ def adaptive(table: pd.DataFrame) -> Figure:
         )
         for _, row in rows.iterrows():
             fixed_k = f"K={row['k_max']:.0f}"
-            name = fixed_k if row["step"] == 0 else f"error {row['error']:g}"
+            name = fixed_k if row["step"] == 0 else f"{row['error']:g}"
             ax.annotate(
                 name,
                 (row["rollouts_share"], row["f1"]),
-                xytext=(4, -9),
+                xytext=(0, -10),
                 textcoords="offset points",
+                ha="center",
                 fontsize=7,
             )
     ax.axvline(0.5, color=GREY, linestyle=":", marker="")
