@@ -93,6 +93,21 @@ def test_files_of_one_name_keep_their_turns_apart(tmp_path):
     assert [c.uid for c in turns.candidates] == ["log:row0#0", "log:row0@2#0"]
 
 
+def test_rules_go_before_conversations_without_any():
+    turns = log_turns.read_turns(
+        log_turns.find("embedded"), BY_DOMAIN, system="Be brief."
+    )
+    plain = log_turns.read_turns(log_turns.find("embedded"), BY_DOMAIN)
+    assert turns.skips == plain.skips
+    pairs = zip(turns.candidates, plain.candidates, strict=True)
+    for ours, bare in pairs:
+        assert (ours.expert, ours.context) == (bare.expert, bare.context)
+        has_rules = any(m.role == "system" for m in bare.prefix)
+        assert ours.prefix[0].content == (
+            bare.prefix[0].content if has_rules else "Be brief."
+        )
+
+
 def test_an_unreadable_row_costs_only_itself(tmp_path):
     path = rows(tmp_path / "a.jsonl", ["one"], ["two"])
     path.write_text(path.read_text().replace("\n", "\nno json\n", 1))

@@ -10,6 +10,7 @@ from pivotlab.engines.protocol import Sample, Sampling
 from pivotlab.experiments import log_turns, real_logs, verifier_choice
 from pivotlab.models.registry import load_tokenizer
 from pivotlab.pivots import exchange, nemo_gym
+from pivotlab.records import Verdict
 from pivotlab.rendering import Renderer
 
 BOOKINGS = log_turns.EXAMPLES / "bookings.jsonl"
@@ -142,3 +143,10 @@ def test_broken_verdicts_are_reported(profiled):
     bad = real_logs.explorer.SeenSample("zzz", BY_DOMAIN.verify(calls[0], text))
     found = real_logs.warnings(only, {c.uid: [bad] * 4 for c in calls})
     assert any("configuration problem" in text for text in found)
+
+
+def test_samples_that_were_cut_off_are_reported(profiled):
+    _, turns, *_ = profiled
+    cut = real_logs.explorer.SeenSample("zzz", Verdict(0.0, "truncated"))
+    seen = {c.uid: [cut] * 2 for c in turns.candidates}
+    assert any("were cut off" in text for text in real_logs.warnings(turns, seen))

@@ -18,7 +18,7 @@ import pandas as pd
 
 from pivotlab import paths
 from pivotlab.pivots.candidates import collect
-from pivotlab.records import Candidate, Trajectory
+from pivotlab.records import Candidate, Message, Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.trajectories import registry
 from pivotlab.trajectories.loading import LoadReport, stream
@@ -106,6 +106,7 @@ def read_turns(
     max_prompt_tokens: int | None = None,
     limit: int | None = None,
     min_reward: float | None = None,
+    system: str | None = None,
 ) -> Turns:
     """Candidates of some files, every assistant turn that was read accounted for.
 
@@ -117,6 +118,8 @@ def read_turns(
         limit: most candidates a file; the rest of the file is not read.
         min_reward: turns of episodes that earned less, or of unknown reward, are
             skipped: they demonstrate nothing.
+        system: rules put before conversations that have none; many logs do not hold
+            what told their agent which form its answers must have.
     """
     found, seen = Turns(), set()
     rules = _Rules(verifier, renderer, max_prompt_tokens, min_reward)
@@ -125,7 +128,7 @@ def read_turns(
         found.reports.append(report)
         room = limit
         for trajectory in stream(path, report):
-            trajectory = _named_apart(trajectory, seen)
+            trajectory = _with_rules(_named_apart(trajectory, seen), system)
             room = _add(found, trajectory, rules, room)
             if room == 0:
                 found.unread.append(str(path))
@@ -156,6 +159,18 @@ class _Rules:
         if verdict.reward >= 1.0:
             return None
         return f"demonstration_rejected: {verdict.category}"
+
+
+def _with_rules(trajectory: Trajectory, system: str | None) -> Trajectory:
+    """The trajectory with a system message in front, if it has none."""
+    if not system or any(m.role == "system" for m in trajectory.messages):
+        return trajectory
+    return replace(
+        trajectory,
+        messages=(Message("system", system), *trajectory.messages),
+        skips={i + 1: reason for i, reason in trajectory.skips.items()},
+        contexts={i + 1: known for i, known in trajectory.contexts.items()},
+    )
 
 
 def _named_apart(trajectory: Trajectory, seen: set[str]) -> Trajectory:

@@ -144,7 +144,14 @@ def warnings(
 ) -> list[str]:
     """What the verdicts say about the set-up, per domain (see `verifiers.health`)."""
     rows = [(c, seen.verdict) for c in turns.candidates for seen in samples[c.uid]]
-    return [text for found in health(rows).values() for text in found.warnings()]
+    found = [text for row in health(rows).values() for text in row.warnings()]
+    cut = sum(verdict.category == "truncated" for _, verdict in rows)
+    if 2 * cut > len(rows):
+        found.append(
+            f"{cut} of {len(rows)} samples were cut off and failed for it: raise the "
+            "number of new tokens, or tell the model the form of an answer (--system)"
+        )
+    return found
 
 
 def sample_store(folder: Path, policy: Policy) -> ProfileStore:
@@ -172,6 +179,7 @@ def run(given: argparse.Namespace) -> None:
         max_prompt_tokens=given.max_prompt_tokens,
         limit=given.limit,
         min_reward=given.min_reward,
+        system=given.system,
     )
     print(account(turns))
     if not turns.candidates:
@@ -223,6 +231,7 @@ def parser() -> argparse.ArgumentParser:
     add("--k", type=int, default=8, help="samples per turn")
     add("--limit", type=int, help="most turns a file")
     add("--min-reward", type=float, help="only episodes that earned at least this")
+    add("--system", help="rules put before conversations that have none")
     add("--max-prompt-tokens", type=int, default=4096, help="longer turns are skipped")
     add("--max-new-tokens", type=int, default=256, help="longer samples are cut off")
     add("--temperature", type=float, default=1.0, help="keep that of training")
