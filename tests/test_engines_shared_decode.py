@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from decoder_toys import ids, toy_decoder
 
 from pivotlab.engines import shared_decode
-from pivotlab.engines.decoder import Decoder
 from pivotlab.engines.prefix_plan import plan_prefixes
 from pivotlab.engines.prefix_store import PrefixStore
 from pivotlab.engines.shared_decode import (
@@ -14,32 +13,10 @@ from pivotlab.engines.shared_decode import (
     decode_order,
 )
 
-SHAPE = dict(
-    vocab_size=97,
-    hidden_size=48,
-    intermediate_size=64,
-    num_hidden_layers=2,
-    num_attention_heads=6,
-    num_key_value_heads=2,
-    max_position_embeddings=512,
-)
-
 
 @pytest.fixture(scope="module", params=["qwen3", "llama"])
 def decoder(request):
-    torch.manual_seed(1)
-    if request.param == "qwen3":
-        model = Qwen3ForCausalLM(Qwen3Config(head_dim=16, **SHAPE))
-    else:
-        model = LlamaForCausalLM(LlamaConfig(**SHAPE))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(3.0).add_(0.1 * torch.randn_like(parameter))
-    return Decoder(model.eval())
-
-
-def ids(length, seed):
-    return tuple(np.random.default_rng(seed).integers(0, 97, length).tolist())
+    return toy_decoder(request.param, layers=2)
 
 
 def prompts():

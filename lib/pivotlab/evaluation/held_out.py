@@ -13,6 +13,7 @@ import pandas as pd
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampler, Sampling
 from pivotlab.intervals import bootstrap_mean
+from pivotlab.pivots.profiling import judge
 from pivotlab.records import Candidate
 from pivotlab.rendering import Renderer
 from pivotlab.verifiers.protocol import Verifier
@@ -48,10 +49,10 @@ def held_out_rewards(
     for candidate, samples in zip(
         candidates, sampler.sample(prompts, n, sampling, seeds), strict=True
     ):
-        whole = [s for s in samples if not (s.truncated or s.failure)]
-        actions = [renderer.action(s.token_ids, candidate.tools) for s in whole]
         for verifier in verifiers:
-            rewards = [verifier.verify(candidate, a).reward for a in actions]
+            rewards = [
+                judge(verifier, candidate, s, renderer).reward for s in samples
+            ]
             rows.append(
                 {"uid": candidate.uid, "trajectory_uid": candidate.trajectory_uid}
                 | {"turn": candidate.turn, "verifier": verifier.name}

@@ -153,6 +153,22 @@ _CPU = Preset(
     max_recoveries=64,
 )
 
+#: What the two presets for real models share.
+_LARGE = replace(
+    _CPU,
+    seeds=(0, 1, 2),
+    group=16,
+    learning_rate=1e-6,
+    sft_learning_rate=1e-5,
+    beta=0.01,
+    eval_games=274,
+    eval_temperature=0.4,
+    episode_model="Qwen/Qwen3-1.7B",
+    episode_tasks=16,
+    episode_learning_rate=1e-6,
+    history=5,
+)
+
 PRESETS: dict[str, Preset] = {
     "smoke": replace(
         _CPU,
@@ -189,45 +205,23 @@ PRESETS: dict[str, Preset] = {
     ),
     "cpu": _CPU,
     "gpu": replace(
-        _CPU,
+        _LARGE,
         name="gpu",
         about="a small real model on one device; hours",
         model="Qwen/Qwen3-1.7B",
-        seeds=(0, 1, 2),
         max_new_tokens=512,
-        group=16,
         prompts_per_step=16,
         steps=160,
-        learning_rate=1e-6,
-        sft_learning_rate=1e-5,
-        beta=0.01,
-        eval_games=274,
-        eval_temperature=0.4,
-        episode_model="Qwen/Qwen3-1.7B",
-        episode_tasks=16,
-        episode_learning_rate=1e-6,
-        history=5,
     ),
     "paper": replace(
-        _CPU,
+        _LARGE,
         name="paper",
         about="the papers' settings; a node of large devices, days",
         model="Qwen/Qwen3-30B-A3B-Thinking-2507",
-        seeds=(0, 1, 2),
         trajectories=281_774,
         max_new_tokens=32_768,
-        group=16,
         prompts_per_step=64,
         steps=130,
-        learning_rate=1e-6,
-        sft_learning_rate=1e-5,
-        beta=0.01,
-        eval_games=274,
-        eval_temperature=0.4,
-        episode_model="Qwen/Qwen3-1.7B",
-        episode_tasks=16,
-        episode_learning_rate=1e-6,
-        history=5,
     ),
 }
 

@@ -16,7 +16,6 @@ Departures from the paper:
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -35,7 +34,11 @@ from pivotlab.rendering import Renderer
 from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
 from pivotlab.training.prefix_sharing import PrefixSharingTrainer
 from pivotlab.training.schedule import turn_schedule
-from pivotlab.training.settings import TrainingSettings, trainer_fields
+from pivotlab.training.settings import (
+    TrainingSettings,
+    rows_per_part,
+    trainer_fields,
+)
 from pivotlab.verifiers.protocol import Verifier
 
 
@@ -223,13 +226,7 @@ def grpo_config(settings: PivotRLSettings, folder: Path) -> GRPOConfig:
     Raises:
         ValueError: the step's pivots don't divide by processes x micro-batches.
     """
-    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.gradient_accumulation
-    if settings.prompts_per_step % parts:
-        raise ValueError(
-            f"prompts_per_step={settings.prompts_per_step} must be a multiple of "
-            f"processes x gradient_accumulation = {parts}, so that no group is torn"
-        )
-    rows = settings.prompts_per_step * settings.group_size // parts
+    rows = rows_per_part(settings, "prompts_per_step") * settings.group_size
     fields: dict[str, Any] = {
         "per_device_train_batch_size": rows,
         "num_generations": settings.group_size,

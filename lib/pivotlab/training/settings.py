@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,3 +62,19 @@ def trainer_fields(settings: TrainingSettings, folder: Path) -> dict[str, Any]:
         "gradient_checkpointing": False,
         **settings.trl,
     }
+
+
+def rows_per_part(settings: TrainingSettings, name: str) -> int:
+    """The field `name` of the settings divided by processes x micro-batches.
+
+    Raises:
+        ValueError: it does not divide, so that some part would get fewer rows.
+    """
+    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.gradient_accumulation
+    whole = getattr(settings, name)
+    if whole % parts:
+        raise ValueError(
+            f"{name}={whole} must be a multiple of processes x "
+            f"gradient_accumulation = {parts}"
+        )
+    return whole // parts

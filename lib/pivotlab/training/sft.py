@@ -14,7 +14,6 @@ Departures from the paper:
 
 from __future__ import annotations
 
-import os
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +35,11 @@ from pivotlab.rendering import Renderer
 from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
 from pivotlab.training.packing import pack, refusal, row_multiple
 from pivotlab.training.schedule import turn_schedule
-from pivotlab.training.settings import TrainingSettings, trainer_fields
+from pivotlab.training.settings import (
+    TrainingSettings,
+    rows_per_part,
+    trainer_fields,
+)
 from pivotlab.training.trl_compat import PackedSFTTrainer, release
 
 #: Label of tokens that carry no loss.
@@ -205,14 +208,8 @@ def sft_config(settings: SFTSettings, folder: Path) -> SFTConfig:
     Raises:
         ValueError: the step's rows don't divide by processes x micro-batches.
     """
-    parts = int(os.environ.get("WORLD_SIZE", "1")) * settings.gradient_accumulation
-    if settings.rows_per_step % parts:
-        raise ValueError(
-            f"rows_per_step={settings.rows_per_step} must be a multiple of processes x "
-            f"gradient_accumulation = {parts}"
-        )
     fields = {
-        "per_device_train_batch_size": settings.rows_per_step // parts,
+        "per_device_train_batch_size": rows_per_part(settings, "rows_per_step"),
         "dataset_kwargs": {"skip_prepare_dataset": True},
         "train_sampling_strategy": "sequential",
         "max_length": None,
