@@ -118,9 +118,12 @@ def test_write_atomically(tmp_path_factory, old, new):
     assert [p.name for p in path.parent.iterdir()] == ["file"]
 
 
-def fill(folder, turns, pause):
-    """What a profiling run does to the table, batch by batch, resumable."""
-    table = SampleTable(folder)
+def fill(folder, turns, pause, parts=None):
+    """What a profiling run does to the table, batch by batch, resumable.
+
+    After `parts` written parts it hangs, so that somebody has to kill it.
+    """
+    table, written = SampleTable(folder), 0
     for start in range(0, turns, 4):
         batch = [turn_key(f"t#{i}", [i]) for i in range(start, start + 4)]
         for first in sorted({table.count(t) for t in batch} - {6}):
@@ -131,6 +134,9 @@ def fill(folder, turns, pause):
                 for t in short
             ]
             table.add(short, first, drawn)
+            written += 1
+            if written == parts:
+                time.sleep(3600)
 
 
 def rows(folder):
@@ -150,9 +156,9 @@ def test_kills_at_random_moments_lose_one_batch_at_most(tmp_path, turns, least):
     context, rng = multiprocessing.get_context("fork"), random.Random(0)
     kills, before = 0, 0
     while len(rows(stormy)) < turns * 6:
-        child = context.Process(target=fill, args=(stormy, turns, 0.001))
+        child = context.Process(target=fill, args=(stormy, turns, 0.001, 3))
         child.start()
-        wanted = len(list(stormy.iterdir())) + rng.randint(0, 4)
+        wanted = len(list(stormy.iterdir())) + rng.randint(0, 3)
         while child.is_alive() and len(list(stormy.iterdir())) < wanted:
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.01))

@@ -64,8 +64,13 @@ MAIN_ARMS = (
 BETAS = (0.0, 0.02, 0.1, 0.3, 1.0)
 
 
+#: What an override may set, and on which objectives.
+OVERRIDES = {"beta": ("beta", ("grpo",)), "lr": ("learning_rate", ("grpo", "sft"))}
+
+
 def get_arm(name: str) -> Arm:
-    """The arm of that name; `NAME@beta=0.3` overrides the KL weight.
+    """The arm of that name; `NAME@beta=0.3` and `NAME@lr=1e-3` override the KL weight
+    and the learning rate.
 
     Raises:
         ValueError: the name is not in the table, or the override does not parse.
@@ -77,11 +82,13 @@ def get_arm(name: str) -> Arm:
     if not override:
         return arm
     key, _, value = override.partition("=")
-    if key != "beta" or arm.objective != "grpo":
+    field, objectives = OVERRIDES.get(key, ("", ()))
+    if arm.objective not in objectives:
         raise ValueError(
-            f"arm {name!r}: only 'beta=NUMBER' on a grpo arm is understood"
+            f"arm {name!r}: only 'beta=NUMBER' (grpo) and 'lr=NUMBER' (grpo, sft) "
+            "are understood"
         )
     try:
-        return replace(arm, name=name, beta=float(value))
+        return replace(arm, name=name, **{field: float(value)})
     except ValueError:
         raise ValueError(f"arm {name!r}: {value!r} is not a number") from None
