@@ -1,4 +1,4 @@
-"""Shapes are checked at run time under test only; hypothesis runs the same cases always."""
+"""Shapes are checked at run time under test only; hypothesis repeats its cases."""
 
 import os
 

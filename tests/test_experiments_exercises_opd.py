@@ -2,7 +2,7 @@
 
 import pytest
 
-from pivotlab.experiments import exercises_opd as exercises
+from pivotlab.experiments.exercises import opd as exercises
 
 
 def late(remaining):

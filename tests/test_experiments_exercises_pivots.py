@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binom
 
-from pivotlab.experiments import exercises_pivots
+from pivotlab.experiments.exercises import pivots as exercises_pivots
 
 
 def answer(low, strict):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pivotlab.experiments import exercises_theory as exercises
+from pivotlab.experiments.exercises import theory as exercises
 
 
 def forgets_normalising(pi0, accepted, beta):

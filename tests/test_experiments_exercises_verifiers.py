@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pivotlab.experiments import exercises_verifiers as exercises
+from pivotlab.experiments.exercises import verifiers as exercises
 
 
 def as_text(a, b):

@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from pivotlab.experiments import figures_benchmarks, plotting
-from pivotlab.experiments.benchmarks import Pair, Usage, row
+from pivotlab.experiments import plotting
+from pivotlab.experiments.benchmarks.measure import Pair, Usage, row
+from pivotlab.experiments.figures import benchmarks as figures_benchmarks
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from pivotlab.experiments import figures_comparison as figures
 from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import comparison as figures
 
 
 def arms_table():

@@ -6,7 +6,8 @@ from test_distillation_teachers import optimal, rollout
 
 from pivotlab.environments.textgame import TextGame
 from pivotlab.evaluation.diagnosis import diagnose
-from pivotlab.experiments import figures_opd, plotting
+from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import opd as figures_opd
 
 
 @pytest.fixture(scope="module")

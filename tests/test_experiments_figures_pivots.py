@@ -3,8 +3,8 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from pivotlab.experiments import figures_pivots as figures
 from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import pivots as figures
 from pivotlab.records import Candidate, Message, TurnProfile
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from pivotlab.experiments import figures_ranking, plotting
+from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import ranking as figures_ranking
 
 PI0 = np.array([0.15, 0.05, 0.5, 0.3])
 CORRECT = np.array([True, True, False, False])

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from pivotlab.experiments import figures_variance, plotting
+from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import variance as figures_variance
 
 
 def test_triangle_puts_certain_policies_on_its_corners():

@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 
-from pivotlab.experiments import error_gallery, figures_verifiers, plotting
+from pivotlab.experiments import plotting
+from pivotlab.experiments.figures import verifiers as figures_verifiers
+from pivotlab.experiments.logs import error_gallery
 
 
 def test_acceptance_bars_and_points():

@@ -3,7 +3,7 @@
 import pytest
 
 from pivotlab.distillation.losses import Weights
-from pivotlab.experiments.opd_arms import (
+from pivotlab.experiments.opd.arms import (
     ABLATIONS,
     EPISODE_ARMS,
     MAIN_EPISODE_ARMS,

@@ -7,9 +7,8 @@ import pytest
 from pivotlab.distillation.teachers import OracleTeacher
 from pivotlab.environments.textgame import TextGame
 from pivotlab.evaluation.diagnosis import agreement
-from pivotlab.experiments import opd_comparison
-from pivotlab.experiments.honest_teacher import HonestTeacher
-from pivotlab.experiments.opd_comparison import (
+from pivotlab.experiments.opd import comparison as opd_comparison
+from pivotlab.experiments.opd.comparison import (
     OPD_KEYS,
     EpisodeCell,
     EpisodeExamination,
@@ -18,6 +17,7 @@ from pivotlab.experiments.opd_comparison import (
     save_episode_records,
     train_arm,
 )
+from pivotlab.experiments.opd.honest_teacher import HonestTeacher
 from pivotlab.experiments.presets import from_params
 from pivotlab.experiments.runs import read_records
 from pivotlab.models.registry import load_model

@@ -1,4 +1,4 @@
-"""Where things lie. One root, found from this file, so that every working directory works.
+"""Where things lie: one root, found from this file and not the working directory.
 
 `PIVOTLAB_HOME` moves what a run writes (run folders, figures, records, caches) out of
 the checkout, while what is committed is always read from `FIGURES` and `RESULTS`;
@@ -45,6 +45,6 @@ def cache() -> Path:
 
 
 def mirror() -> Path | None:
-    """Local copy of the registered data files, or None when `PIVOTLAB_MIRROR` is unset."""
+    """Local copy of the registered files, or None when `PIVOTLAB_MIRROR` is unset."""
     value = os.environ.get("PIVOTLAB_MIRROR")
     return Path(value).expanduser().resolve() if value else None

@@ -1,4 +1,4 @@
-"""The nouns every other room speaks: plain frozen dataclasses, no torch, JSON in and out.
+"""The nouns of every other room: plain frozen dataclasses, no torch, JSON in and out.
 
 Departures from the papers: an action is a whole assistant `Message` (thinking, text and
 tool calls), as both papers define it, never a token; a `Candidate` additionally carries
@@ -17,7 +17,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """One call. `arguments` is the decoded object, or the raw text when it did not parse."""
+    """One call; `arguments` is the decoded object, or the raw text if unparsable."""
 
     name: str
     arguments: dict[str, Any] | str
@@ -66,9 +66,9 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A state and the demonstrated action there: one element of D_cand (PivotRL Eq. 3).
+    """A state and the demonstrated action there: one element of D_cand (Eq. 3).
 
-    `turn` counts the assistant turns of the trajectory from 0; `prefix` is every message
+    `turn` counts the trajectory's assistant turns from 0; `prefix` is every message
     before that turn.
     """
 
@@ -84,7 +84,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verifier says of one action: reward in [0, 1], why, and a detail to read."""
+    """What a verifier says of an action: reward in [0, 1], why, a detail to read."""
 
     reward: float
     category: str
@@ -160,7 +160,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class PivotalTurn:
-    """A mistake named in hindsight: the turn, the right action, and the repairs after it."""
+    """A mistake named in hindsight: the turn, the right action, repairs after it."""
 
     turn: int
     gold_action: str

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Step(NamedTuple):
-    """Answer to one action; `reward` is 1.0 exactly when the task has just been solved."""
+    """Answer to one action; `reward` is 1.0 exactly when it solved the task."""
 
     observation: str
     reward: float
@@ -50,10 +50,10 @@ class Environment(Protocol):
 
 @runtime_checkable
 class OracleEnvironment(Environment, Protocol):
-    """An environment that knows the shortest way to its goal (PivotOPD, oracle pivots)."""
+    """An environment that knows the shortest way to its goal (for oracle pivots)."""
 
     def remaining_turns(self) -> float:
-        """L(s): fewest turns to the goal from here; `math.inf` if it cannot be reached."""
+        """L(s): fewest turns to the goal from here; `math.inf` if out of reach."""
         ...
 
     def optimal_actions(self) -> list[str]:

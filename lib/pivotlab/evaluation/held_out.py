@@ -50,9 +50,7 @@ def held_out_rewards(
         candidates, sampler.sample(prompts, n, sampling, seeds), strict=True
     ):
         for verifier in verifiers:
-            rewards = [
-                judge(verifier, candidate, s, renderer).reward for s in samples
-            ]
+            rewards = [judge(verifier, candidate, s, renderer).reward for s in samples]
             rows.append(
                 {"uid": candidate.uid, "trajectory_uid": candidate.trajectory_uid}
                 | {"turn": candidate.turn, "verifier": verifier.name}

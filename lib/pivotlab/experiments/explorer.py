@@ -21,8 +21,8 @@ import ipywidgets
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pivotlab.engines.protocol import Sampling
-from pivotlab.experiments.attempts import action_text
-from pivotlab.experiments.figures_pivots import CLASSES
+from pivotlab.experiments.figures.pivots import CLASSES
+from pivotlab.experiments.logs.attempts import action_text
 from pivotlab.experiments.runs import write_text
 from pivotlab.intervals import wilson
 from pivotlab.pivots.profiling import judge, turn_sampler

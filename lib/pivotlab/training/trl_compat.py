@@ -405,9 +405,7 @@ def score_nodes(
     return scores.log_probs[0], entropy
 
 
-def node_logits(
-    model: nn.Module, packed: PackedBatch
-) -> Float[Tensor, "nodes vocab"]:
+def node_logits(model: nn.Module, packed: PackedBatch) -> Float[Tensor, "nodes vocab"]:
     """Logits, unscaled, of what predicts the nodes of a packed batch."""
     with picked(model, packed.ends, packed.sources):
         output = model(input_ids=packed.input_ids, position_ids=packed.position_ids)

@@ -1,4 +1,4 @@
-"""What every verifier offers: a total function from (candidate, action) to a verdict."""
+"""What a verifier offers: a total function from (candidate, action) to a verdict."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Ratios against stock peers, and what they mean at other sizes."""

@@ -1,0 +1,1 @@
+"""The exercises of the notebooks: their checker, truths and known mistakes."""

@@ -1,0 +1,1 @@
+"""Studies of real agent logs: turns, verdicts and their agreement."""

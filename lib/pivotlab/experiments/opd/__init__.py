@@ -1,0 +1,1 @@
+"""The compared settings of PivotOPD, their cells and teachers."""
