@@ -1,6 +1,10 @@
 """Cells of the comparison: equal data, resumable, and honest about their cost."""
 
+from pathlib import Path
+
+import pandas as pd
 import pytest
+import torch
 
 from pivotlab.experiments import comparison
 from pivotlab.experiments.arms import ARMS, MAIN_ARMS, get_arm
@@ -8,7 +12,10 @@ from pivotlab.experiments.comparison import Cell, arm_turns, marks, run_cell
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import from_params
 from pivotlab.experiments.runs import read_records
+from pivotlab.models.registry import load_model
 from pivotlab.records import Candidate, Message, TurnProfile
+from pivotlab.training.history import Evaluations
+from pivotlab.training.launch import Launch, LaunchedRun
 
 PRESET = from_params("smoke", trajectories=5, steps=2)
 
@@ -91,6 +98,53 @@ def test_a_cell_trains_examines_and_is_not_repeated(arm, tmp_path):
     assert list(read_records("pivotrl_arms", tmp_path)["won"]) == ["01"]
 
 
+def test_checkpoints_of_a_launched_run_are_evaluated_in_order(tmp_path):
+    model, _ = load_model("tiny")
+    folders = {step: tmp_path / f"checkpoint-{step}" for step in (2, 4)}
+    for step, folder in folders.items():
+        model.model.norm.weight.data.fill_(step)
+        model.save_pretrained(folder)
+        load_model("tiny")[1].save_pretrained(folder)
+    history = pd.DataFrame({"samples": [8, 16]}, index=pd.Index([2, 4], name="step"))
+    launched, seen = LaunchedRun(tmp_path, history, folders), []
+
+    def scale(policy, step):
+        seen.append(step)
+        return {"scale": float(policy.model.norm.weight.mean())}
+
+    run = comparison.evaluate_checkpoints(launched, Evaluations(scale, {4, 2}))
+    assert run.evaluations["scale"].to_dict() == {2: 2.0, 4: 4.0} and seen == [2, 4]
+    assert float(run.model.model.norm.weight.mean()) == 4.0
+    with pytest.raises(RuntimeError, match=r"no checkpoint of steps \[3\]"):
+        comparison.evaluate_checkpoints(launched, Evaluations(scale, [3]))
+
+
+@pytest.mark.slow
+def test_a_launched_cell_trains_as_one_in_this_process(tmp_path, monkeypatch):
+    cell, weights = Cell("functional/pivots", 0, 2), []
+
+    def evaluate(policy, step):
+        weights.append(policy.model.norm.weight.detach().clone())
+        return {"step": step}
+
+    for where in ("here", "launched"):
+        if where == "launched":
+            monkeypatch.setattr(comparison, "FOR_PRESET", {"smoke": Launch()})
+        model, tokenizer = load_model("tiny")
+        run = comparison.train(
+            ARMS[cell.arm],
+            cell,
+            PRESET,
+            POOL,
+            model,
+            tokenizer,
+            Evaluations(evaluate, [2]),
+            Path(tmp_path) / where,
+        )
+        assert comparison.training_rows(run, PRESET)[-1]["samples"] == 2 * 2 * 4
+    torch.testing.assert_close(*weights)
+
+
 def test_other_settings_do_not_mix_into_a_finished_cell():
     cell = Cell("base", 0, 2)
     run_cell(cell, PRESET, POOL, Examiner())
@@ -114,7 +168,8 @@ def test_the_cell_folder_is_named_after_the_arm():
 
 
 def test_the_reward_is_the_arms():
-    names = {a: comparison.reward_verifier(ARMS[a], 0).name for a in MAIN_ARMS[2:]}
+    paid = {a: comparison.reward_verifier(ARMS[a], 0) for a in MAIN_ARMS[2:]}
+    names = {arm: verifier.build().name for arm, verifier in paid.items()}
     assert names == {
         "exact/random": "exact",
         "functional/random": "text_game",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import pandas as pd
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pivotlab import paths
@@ -27,6 +28,12 @@ from pivotlab.models.registry import load_model
 from pivotlab.pivots.selection import select
 from pivotlab.records import Candidate
 from pivotlab.training.history import Evaluations, TrainingRun
+from pivotlab.training.launch import (
+    FOR_PRESET,
+    LaunchedRun,
+    VerifierSpec,
+    launch_pivotrl,
+)
 from pivotlab.training.pivotrl import PivotRLSettings, train_pivotrl
 from pivotlab.training.sft import (
     SFTSettings,
@@ -35,13 +42,10 @@ from pivotlab.training.sft import (
     train_sft,
     turn_rows,
 )
-from pivotlab.verifiers.exact import ExactVerifier
-from pivotlab.verifiers.placebo import PlaceboVerifier
-from pivotlab.verifiers.protocol import Verifier
-from pivotlab.verifiers.text_game import TextGameVerifier
 
 #: Steps at which the learning curves are read; a run also reads its last step.
 MARKS = (60, 120, 240, 480, 960)
+STRICT = VerifierSpec("pivotlab.verifiers.exact:ExactVerifier")
 #: Columns that identify a row of each record table.
 KEYS = {
     "pivotrl_arms": ("arm", "seed", "steps", "split", "decoding", "task_type"),
@@ -167,7 +171,11 @@ def train(
     evaluations: Evaluations | None,
     folder: Path,
 ) -> TrainingRun:
-    """Train one arm in place; checkpoints lie in `folder`."""
+    """Train one arm; checkpoints lie in `folder`.
+
+    RL of the presets of `launch.FOR_PRESET` runs in processes of its own and leaves
+    `model` as it was; everything else trains it in place.
+    """
     keep = {"evaluations": evaluations, "folder": folder, "resume": True}
     shared = {"steps": cell.steps, "seed": cell.seed, "save_every": min(MARKS)}
     turns = arm_turns(arm, pool, preset, cell.seed)
@@ -187,20 +195,57 @@ def train(
         **shared,
     )
     verifier = reward_verifier(arm, cell.seed)
-    strict = ExactVerifier() if arm.reward == "functional" else None
+    strict = STRICT if arm.reward == "functional" else None
+    if preset.name in FOR_PRESET:
+        where = (FOR_PRESET[preset.name], folder / "launch")
+        launched = launch_pivotrl(
+            preset.model, turns, verifier, settings, *where, strict=strict
+        )
+        return evaluate_checkpoints(launched, evaluations)
     return train_pivotrl(
-        model, tokenizer, turns, verifier, settings, strict=strict, **keep
+        model,
+        tokenizer,
+        turns,
+        verifier.build(),
+        settings,
+        strict=strict and strict.build(),
+        **keep,
     )
 
 
-def reward_verifier(arm: Arm, seed: int) -> Verifier:
-    """The verifier that pays the arm."""
-    verifiers: dict[str, Verifier] = {
-        "functional": TextGameVerifier(),
-        "exact": ExactVerifier(),
-        "placebo": PlaceboVerifier(seed),
+def reward_verifier(arm: Arm, seed: int) -> VerifierSpec:
+    """The verifier that pays the arm, by name: a launched run builds its own."""
+    verifiers = {
+        "functional": VerifierSpec("pivotlab.verifiers.text_game:TextGameVerifier"),
+        "exact": STRICT,
+        "placebo": VerifierSpec(
+            "pivotlab.verifiers.placebo:PlaceboVerifier", {"seed": seed}
+        ),
     }
     return verifiers[arm.reward]
+
+
+def evaluate_checkpoints(
+    launched: LaunchedRun, evaluations: Evaluations | None
+) -> TrainingRun:
+    """A launched run in the form of one in this process: its checkpoints are loaded and
+    evaluated one after the other.
+
+    Raises:
+        RuntimeError: a step to evaluate has no checkpoint.
+    """
+    asked = sorted(evaluations.steps) if evaluations else []
+    missing = [s for s in asked if s and s not in launched.checkpoints]
+    if missing:
+        raise RuntimeError(f"{launched.folder} has no checkpoint of steps {missing}")
+    rows = {}
+    for step in filter(None, asked):
+        policy, _ = load_model(str(launched.checkpoints[step]))
+        with torch.no_grad():
+            rows[step] = dict(evaluations.function(policy, step))
+    last, _ = load_model(str(launched.checkpoints[max(launched.checkpoints)]))
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("step")
+    return TrainingRun(last, launched.history, table)
 
 
 def _supervised(

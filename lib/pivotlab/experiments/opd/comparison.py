@@ -25,6 +25,7 @@ from pivotlab.distillation.teachers import (
     Teacher,
     pivotal,
 )
+from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.textgame import TextGame, task_ids
@@ -35,6 +36,7 @@ from pivotlab.evaluation.recovery import (
     recovery_replay,
     recovery_table,
 )
+from pivotlab.evaluation.retention import accuracy_table, answer_all, questions
 from pivotlab.evaluation.success import play_games, success_table
 from pivotlab.experiments.opd.arms import EpisodeArm, episode_settings, get_episode_arm
 from pivotlab.experiments.presets import Preset
@@ -58,6 +60,7 @@ OPD_KEYS = {
     "pivotopd_arms": ("arm", "seed", "steps", "split", "decoding", "task_type"),
     "recovery_replay": ("arm", "seed"),
     "recovery_curve": ("arm", "seed", "turns"),
+    "pivotopd_retention": ("arm", "seed", "steps", "skill", "decoding"),
     "pivotopd_training": ("arm", "seed", "steps"),
 }
 Tables = dict[str, list[dict]]
@@ -101,13 +104,15 @@ class EpisodeExamination:
         """
         Args:
             preset: `eval_games` in all, half in each split; half as many of the base's
-                own episodes are searched for first mistakes.
+                own episodes are searched for first mistakes, and a quarter as many
+                questions are asked of each unrelated skill.
             base: the untrained policy, whose mistakes are replayed.
             tokenizer: of base and policies.
         """
         self.preset, self.renderer = preset, Renderer(tokenizer)
         half = max(2, preset.eval_games // 2)
         self.tasks = {split: task_ids(split, half) for split in SPLITS}
+        self.questions = questions(max(2, preset.eval_games // 4), SEED)
         own = base_episodes(preset, base, self.renderer, half)
         self.mistakes: list[Mistake] = first_mistakes(own, TextGame)
         self.base_replay = self.replay(base)
@@ -136,7 +141,7 @@ class EpisodeExamination:
         )
 
     def examine(self, policy: PreTrainedModel) -> Tables:
-        """Rows of pivotopd_arms, recovery_replay and recovery_curve."""
+        """Rows of pivotopd_arms, _retention, recovery_replay and recovery_curve."""
         games = self.success(policy)
         total = success_table(games).assign(task_type="all")
         parts = success_table(games, ("split", "decoding", "task_type"))
@@ -147,7 +152,14 @@ class EpisodeExamination:
             "pivotopd_arms": [{k: row[k] for k in kept} for row in rows],
             "recovery_replay": [self._recovery(policy, replays)],
             "recovery_curve": curve_rows(replays, self.preset.max_turns),
+            "pivotopd_retention": self._retention(policy),
         }
+
+    def _retention(self, policy: PreTrainedModel) -> list[dict]:
+        sampler = LocalSampler(policy)
+        answers = answer_all(sampler, self.renderer, self.questions, seed=SEED)
+        by = ("decoding", "skill", "shares_game_tokens")
+        return accuracy_table(answers, by).to_dict("records")
 
     def _recovery(self, policy: PreTrainedModel, replays: pd.DataFrame) -> dict:
         (row,) = recovery_table(replays, self.base_replay).to_dict("records")
@@ -249,7 +261,7 @@ def run_episode_cell(
     """
     folder = cell.folder(preset)
     asked, done = folder / "params.json", folder / "rows.json"
-    wanted = json.loads(json.dumps({**asdict(cell), **asdict(preset)}))
+    wanted = _settings(cell, preset)
     if asked.exists() and json.loads(asked.read_text()) != wanted:
         raise ValueError(
             f"{folder} holds a run with other settings; delete it to run this one"
@@ -262,6 +274,16 @@ def run_episode_cell(
             tables = _stamped(examination.examine(base), cell, 0, {})
         write_text(done, json.dumps(tables))
     return json.loads(done.read_text())
+
+
+def _settings(cell: EpisodeCell, preset: Preset) -> dict:
+    """All that a cell's rows depend on; which other cells were asked for does not
+    count, nor does a length that is not trained."""
+    wanted = {**asdict(preset), **asdict(cell)}
+    del wanted["seeds"], wanted["about"], wanted["episode_steps"]
+    if not get_episode_arm(cell.arm).trains:
+        del wanted["steps"]
+    return json.loads(json.dumps(wanted))
 
 
 def _trained(cell, preset, examination, folder: Path, big) -> Tables:
