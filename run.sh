@@ -12,10 +12,11 @@ STAMP=.venv/installed
 
 usage() {
   cat <<'TXT'
-usage: bash run.sh [run|test|lab] [arguments]
-  run   run the ordered notebooks headless (default); --preset smoke|quick|cpu|gpu|paper
-  test  run the tests; arguments go to pytest (e.g. -m slow, -k oracle)
-  lab   open JupyterLab on the notebooks
+usage: bash run.sh [run|batch|test|lab] [arguments]
+  run    run the ordered notebooks headless (default); --preset smoke|quick|cpu|gpu|paper
+  batch  run the cells of a grid file (e.g. data/examples/grid.toml); resumable
+  test   run the tests; arguments go to pytest (e.g. -m slow, -k oracle)
+  lab    open JupyterLab on the notebooks
 TXT
 }
 
@@ -52,6 +53,10 @@ case "${1:-run}" in
     shift || true
     install
     exec "$PY" -m pivotlab.experiments.batch run "$@"
+    ;;
+  batch)
+    install
+    exec "$PY" -m pivotlab.experiments.batch "$@"
     ;;
   test)
     shift

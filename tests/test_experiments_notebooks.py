@@ -4,20 +4,9 @@ import os
 
 import nbformat
 import pytest
+from notebook_toys import KERNEL, write_notebook
 
 from pivotlab.experiments import notebooks
-
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-
-
-def write_notebook(path, *cells, parameters="preset: str = 'smoke'\nsteps: int = 3\n"):
-    book = nbformat.v4.new_notebook()
-    book.metadata.kernelspec = KERNEL
-    first = nbformat.v4.new_code_cell(parameters)
-    first.metadata.tags = ["parameters"]
-    book.cells = [first, *map(nbformat.v4.new_code_cell, cells)]
-    nbformat.write(book, path)
-    return path
 
 
 @pytest.fixture

@@ -39,6 +39,14 @@ def test_default_folder_follows_the_home(tmp_path, monkeypatch):
     assert path == tmp_path / "data" / "results" / "t.csv"
 
 
+def test_a_batch_gives_a_run_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIVOTLAB_RUN", str(tmp_path / "cell"))
+    run = runs.Run("quick/x", {})
+    assert run.finish() == tmp_path / "cell"
+    assert run.figures == tmp_path / "cell" / "figures"
+    assert runs.Run("quick/x", {}, folder=tmp_path).folder == tmp_path / "quick/x"
+
+
 def test_a_failing_run_keeps_what_it_computed_and_the_old_result(tmp_path):
     with runs.Run("x", {"steps": 1}, folder=tmp_path) as run:
         run.results["value"] = 1
@@ -50,21 +58,11 @@ def test_a_failing_run_keeps_what_it_computed_and_the_old_result(tmp_path):
         1 / 0  # noqa: B018
     assert (run.folder / "metrics.csv.part").read_text() == "step,loss\n1,0.5\n"
     assert "ZeroDivisionError" in (run.folder / "error.txt").read_text()
-    assert runs.finished("x", {"steps": 1}, tmp_path) == {"value": 1}
+    assert json.loads((run.folder / "results.json").read_text()) == {"value": 1}
     with runs.Run("x", {"steps": 2}, folder=tmp_path) as run:
         run.results["value"] = 2
     assert not (run.folder / "error.txt").exists()
     assert not list(run.folder.glob("*.part"))
-
-
-def test_finished_wants_a_complete_run_with_the_same_parameters(tmp_path):
-    params = {"steps": 3, "seeds": (0, 1)}
-    assert runs.finished("x", params, tmp_path) is None
-    run = runs.Run("x", params, folder=tmp_path)
-    assert runs.finished("x", params, tmp_path) is None
-    run.finish(value=7)
-    assert runs.finished("x", params, tmp_path) == {"value": 7}
-    assert runs.finished("x", params | {"steps": 4}, tmp_path) is None
 
 
 def test_metrics_are_on_disk_before_the_run_ends(tmp_path, monkeypatch):

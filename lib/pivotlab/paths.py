@@ -29,6 +29,12 @@ def runs() -> Path:
     return home() / "runs"
 
 
+def run_folder(name: str) -> Path:
+    """Folder of the run of that name; `PIVOTLAB_RUN`, which a batch sets for each of
+    its cells, replaces it, so that equal names do not meet."""
+    return Path(os.environ.get("PIVOTLAB_RUN", runs() / name))
+
+
 def figures() -> Path:
     """Where figures are written; `FIGURES` unless `PIVOTLAB_HOME` says otherwise."""
     return home() / "figures"

@@ -13,17 +13,18 @@ import ast
 import difflib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import papermill
-from jupyter_core.paths import jupyter_runtime_dir
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-#: Longest path of a Unix socket that every system accepts, less jupyter's own suffix.
+#: Longest path of a Unix socket that every system accepts, less the socket's own name.
 _SOCKET_PATH = 60
 
 
@@ -100,15 +101,16 @@ def execute(
     # Spinning threads slow everything down as soon as another process runs.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
-        papermill.execute_notebook(
-            str(notebook),
-            str(part),
-            parameters=dict(params or {}),
-            kernel_name="python3",
-            progress_bar=False,
-            execution_timeout=timeout,
-            config=Config(KernelManager={"transport": _transport()}),
-        )
+        with _connection() as connection:
+            papermill.execute_notebook(
+                str(notebook),
+                str(part),
+                parameters=dict(params or {}),
+                kernel_name="python3",
+                progress_bar=False,
+                execution_timeout=timeout,
+                config=Config(KernelManager=connection),
+            )
     except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
         os.replace(part, failed)
         raise NotebookError(f"{_reason(notebook, error)}; see {failed}") from error
@@ -117,9 +119,18 @@ def execute(
     return output
 
 
-def _transport() -> str:
-    """Unix sockets if their path is short: parallel kernels race for TCP ports."""
-    return "ipc" if len(jupyter_runtime_dir()) <= _SOCKET_PATH else "tcp"
+@contextmanager
+def _connection() -> Iterator[dict[str, str]]:
+    """How the kernel is reached: Unix sockets in a folder of this run alone.
+
+    Parallel kernels race for TCP ports, and for socket names in one folder. TCP is left
+    for systems whose temporary folder has too long a path.
+    """
+    with tempfile.TemporaryDirectory(prefix="pivotlab-") as folder:
+        if len(folder) > _SOCKET_PATH:
+            yield {"transport": "tcp"}
+        else:
+            yield {"transport": "ipc", "ip": f"{folder}/kernel"}
 
 
 def _reason(notebook: Path, error: Exception) -> str:

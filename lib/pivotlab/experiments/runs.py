@@ -139,13 +139,13 @@ class Run:
         Args:
             name: folder below `folder`; slashes make subfolders.
             params: JSON-able settings that define the run.
-            folder: where run folders lie; default `paths.runs()`.
+            folder: where run folders lie; default `paths.run_folder`.
 
         Raises:
             TypeError: `params` is not JSON-able.
         """
         self.name = name
-        self.folder = (folder or paths.runs()) / name
+        self.folder = folder / name if folder else paths.run_folder(name)
         self.results: dict[str, Any] = {}
         self._params = json.dumps(dict(params), indent=2, sort_keys=True) + "\n"
         self._seeds = tuple(seeds)
@@ -213,22 +213,6 @@ class Run:
     def _flush(self) -> None:
         write_text(self.folder / "metrics.csv.part", rows_to_csv(self._rows))
         self._flushed = time.monotonic()
-
-
-def finished(
-    name: str, params: Mapping[str, Any], folder: Path | None = None
-) -> dict[str, Any] | None:
-    """Results of a complete run with exactly these parameters, else None.
-
-    A batch calls it before each run, which makes the batch resumable.
-    """
-    place = (folder or paths.runs()) / name
-    if not (place / "results.json").exists():
-        return None
-    wanted = json.loads(json.dumps(dict(params)))
-    if json.loads((place / "params.json").read_text()) != wanted:
-        return None
-    return json.loads((place / "results.json").read_text())
 
 
 def merge_records(
