@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 
 from pivotlab.distillation import hints
 from pivotlab.distillation.losses import Support, Weights
+from pivotlab.distillation.methods import Method
 from pivotlab.distillation.recovery import (
     Recovery,
     Repairer,
@@ -69,6 +70,8 @@ class Distillation:
         top_k: tokens kept by "topk", beside one bucket for all others.
         concurrency: questions put to the teacher at once; above 1 only for a teacher
             that bears it.
+        method: a published method whose rule takes the place of all the weights; see
+            `method_signals`.
     """
 
     weights: Weights = field(default_factory=Weights)
@@ -83,11 +86,17 @@ class Distillation:
     support: Support = "sampled"
     top_k: int = 20
     concurrency: int = 1
+    method: Method | None = None
 
     @property
     def recovers(self) -> bool:
         """Whether recovery sequences are made."""
         return self.recovery_turns > 0 and self.max_recoveries > 0
+
+    @property
+    def asks(self) -> bool:
+        """Whether a teacher has to be there to name actions."""
+        return self.method is None or self.method.reads in ("teacher", "report")
 
 
 @dataclass
@@ -98,6 +107,8 @@ class Signals:
     lesson: list[Mark] = field(default_factory=list)
     every: list[Mark] = field(default_factory=list)
     recoveries: list[Recovery] = field(default_factory=list)
+    #: Per rollout and turn 1 or 0 for a right or wrong action, None where unknown.
+    verdicts: list[list[float | None]] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
 
 
@@ -107,7 +118,7 @@ class Distiller:
 
     Attributes:
         settings: see `Distillation`.
-        teacher: names actions.
+        teacher: names actions; None only for a method that asks nobody.
         renderer: of the student's tokenizer.
         environment: makes a fresh environment.
         sampling: of recovery responses; the temperature is also that of every score.
@@ -116,7 +127,7 @@ class Distiller:
     """
 
     settings: Distillation
-    teacher: Teacher
+    teacher: Teacher | None
     renderer: Renderer
     environment: Callable[[], Environment]
     sampling: Sampling

@@ -36,11 +36,12 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
 from pivotlab.distillation.recovery import Tally
+from pivotlab.distillation.skill_bank import SkillBank
 from pivotlab.distillation.teachers import Teacher
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.protocol import Environment
-from pivotlab.records import Rollout
+from pivotlab.records import Message, Rollout
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import Settings, Start, play
 from pivotlab.rollouts.branching import RememberingPlayer
@@ -54,6 +55,8 @@ from pivotlab.training.episode_batch import (
 )
 from pivotlab.training.extra_rows import widened
 from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
+from pivotlab.training.method_batch import add_method, auxiliary_loss
+from pivotlab.training.method_signals import MethodDistiller
 from pivotlab.training.pivotrl import PivotRLSettings, grpo_config, stop_tokens
 from pivotlab.training.prefix_sharing import PrefixSharingTrainer, split
 from pivotlab.training.schedule import turn_schedule
@@ -98,6 +101,7 @@ def train_multiturn(
     *,
     teacher: Teacher | None = None,
     big: PreTrainedModel | None = None,
+    bank: SkillBank | None = None,
     evaluations: Evaluations | None = None,
     peft_config: PeftConfig | None = None,
     folder: Path | None = None,
@@ -113,6 +117,7 @@ def train_multiturn(
         settings: see `MultiTurnSettings`.
         teacher: names actions; needed by `settings.distillation`.
         big: a second model, same tokenizer, that scores in the hinted student's place.
+        bank: skills, for methods that read them or show them in training prompts.
         evaluations: what to measure at which steps.
         peft_config: trains an adapter; the reference is the model without it.
         folder: keeps checkpoints; needed if `settings.save_every` or `resume` is set.
@@ -122,17 +127,17 @@ def train_multiturn(
         The run; its `samples` are rollout turns, recoveries apart in `recovery/rows`.
 
     Raises:
-        ValueError: no tasks, no teacher for a distillation, settings that do not divide
-            the batch, a model or template that cannot be used, an episode too long.
+        ValueError: no tasks, no teacher or bank for a distillation that needs one,
+            settings that do not divide the batch, a model or template that cannot be
+            used, an episode too long.
     """
     if folder is None and (settings.save_every or resume):
         raise ValueError("checkpoints need a place: pass folder=...")
-    if settings.distillation is not None and teacher is None:
-        raise ValueError("a distillation needs a teacher: pass teacher=...")
+    _check_sources(settings.distillation, teacher, bank)
     renderer = Renderer(tokenizer)
     stop_ids = stop_tokens(tokenizer, renderer)
     sampling = Sampling(settings.max_new_tokens, settings.temperature, stop_ids)
-    episodes = Episodes(environment, renderer, settings, sampling)
+    episodes = Episodes(environment, renderer, settings, sampling, bank)
     with ExitStack() as stack:
         place = folder or stack.enter_context(tempfile.TemporaryDirectory())
         trainer = MultiTurnTrainer(
@@ -151,6 +156,23 @@ def train_multiturn(
         return run(trainer, recorder, folder, resume)
 
 
+def _check_sources(
+    distillation: Distillation | None, teacher: Teacher | None, bank: SkillBank | None
+) -> None:
+    """Whether everything a distillation reads is there."""
+    if distillation is None:
+        return
+    if distillation.asks and teacher is None:
+        raise ValueError("a distillation needs a teacher: pass teacher=...")
+    method = distillation.method
+    needs = method and (method.reads == "skills" or method.prompt_skills)
+    if needs and (bank is None or not bank.skills):
+        raise ValueError(
+            f"method {method.name!r} needs skills: pass bank=..., built from rollouts "
+            "of which some were won"
+        )
+
+
 def _distiller(
     episodes: Episodes, teacher: Teacher | None, big: PreTrainedModel | None
 ) -> Distiller | None:
@@ -158,14 +180,19 @@ def _distiller(
     settings = episodes.settings
     if settings.distillation is None:
         return None
-    return Distiller(
+    method = settings.distillation.method
+    scores = method is None or method.reads == "teacher"
+    parts = (
         settings.distillation,
         teacher,
         episodes.renderer,
         episodes.environment,
         episodes.sampling,
         settings.group_size,
-        big and big.requires_grad_(False).eval(),
+        big.requires_grad_(False).eval() if big and scores else None,
+    )
+    return (
+        Distiller(*parts) if method is None else MethodDistiller(*parts, episodes.bank)
     )
 
 
@@ -177,6 +204,7 @@ class Episodes:
     renderer: Renderer
     settings: MultiTurnSettings
     sampling: Sampling
+    bank: SkillBank | None = None
 
     def play(
         self, player: RememberingPlayer, tasks: Sequence[str], seeds: Sequence[int]
@@ -187,7 +215,7 @@ class Episodes:
             ValueError: the template rewrote earlier turns, or an episode is longer than
                 the model's window.
         """
-        starts = [Start(t, s) for t, s in zip(tasks, seeds, strict=True)]
+        starts = [self._start(t, s) for t, s in zip(tasks, seeds, strict=True)]
         rules = Settings(
             max_turns=self.settings.max_turns,
             system=self.settings.system,
@@ -210,6 +238,20 @@ class Episodes:
                     "max_new_tokens"
                 )
         return rollouts
+
+    def _start(self, task: str, seed: int) -> Start:
+        """At a reset; with skills in the first observation where a method says so."""
+        distillation = self.settings.distillation
+        method = distillation and distillation.method
+        if not (method and method.prompt_skills):
+            return Start(task, seed)
+        world = self.environment()
+        first = Message("user", world.reset(task))
+        rules = (
+            [Message("system", self.settings.system)] if self.settings.system else []
+        )
+        shown = self.bank.shown([*rules, first], method.prompt_skills)
+        return Start(task, seed, shown, world.snapshot())
 
 
 class MultiTurnTrainer(PrefixSharingTrainer):
@@ -278,6 +320,8 @@ class MultiTurnTrainer(PrefixSharingTrainer):
         beside, self._beside = self._beside, None
         if self.distiller is None:
             return batch
+        if self.distiller.settings.method is not None:
+            return self._with_method(batch)
         keys = [k for k in ("old_per_token_logps", "ref_per_token_logps") if k in batch]
         batch = add_signals(
             batch,
@@ -289,11 +333,32 @@ class MultiTurnTrainer(PrefixSharingTrainer):
             pad=self.processing_class.pad_token_id,
             everyone=self._everyone,
         )
+        self._record_components()
+        return batch
+
+    def _with_method(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The batch with the token advantages of a published method."""
+        batch = add_method(
+            batch,
+            self._rollouts,
+            self._signals,
+            self.distiller.settings,
+            group_size=self.num_generations,
+            step=self.state.global_step,
+            steps=self.args.max_steps,
+        )
+        size = batch["advantages"].abs()
+        self.record(
+            "method/advantage", size.sum().item() / max(1, size.ne(0).sum().item())
+        )
+        self._record_components()
+        return batch
+
+    def _record_components(self) -> None:
         for name, value in component_figures(
             self._rollouts, self._signals, self.distiller.settings, self._everyone
         ).items():
             self.record(name, value)
-        return batch
 
     def token_scores(
         self, model: nn.Module, tokens: TokenBatch, with_entropy: bool
@@ -321,7 +386,10 @@ class MultiTurnTrainer(PrefixSharingTrainer):
         inputs: dict[str, Any],
         log_probs: Float[Tensor, "batch completion"],
     ) -> Float[Tensor, ""]:
-        """Adds the divergences over the vocabulary, where the support asks for them."""
+        """Adds a method's token loss, and the divergences over the vocabulary."""
+        if "teacher_gap" in inputs:
+            added = auxiliary_loss(self.distiller.settings, inputs, log_probs)
+            loss = loss + added / self._tokens(inputs)
         targets: list[list[Target]] = inputs.get("targets", [])
         if not any(targets):
             return loss
@@ -335,10 +403,14 @@ class MultiTurnTrainer(PrefixSharingTrainer):
         total = divergence_loss(
             self.model, split(tokens), targets, self.temperature, top_k
         )
+        return loss + total / self._tokens(inputs)
+
+    def _tokens(self, inputs: dict[str, Any]) -> Tensor:
+        """What a sum of this micro-batch is divided by for the step's token mean."""
         shares = self.current_gradient_accumulation_steps / (
             self.args.steps_per_generation * self.accelerator.num_processes
         )
-        return loss + total / (inputs["num_items_in_batch"] * shares)
+        return inputs["num_items_in_batch"] * shares
 
     def _everyone(self, items: list) -> list:
         """The lists of all processes, joined in their order."""
