@@ -80,9 +80,13 @@ def test_commands_are_parsed_into_verb_and_names(command, meaning):
     assert wording.parse(command) == meaning
 
 
-@pytest.mark.parametrize("link", ["in/on", "in", "on"])
-def test_put_is_an_alias_of_move_in_verdicts(link):
-    assert wording.normalise(f"  put cd 1  {link} desk 2 ") == "move cd 1 to desk 2"
+@pytest.mark.parametrize(
+    "link, strict", [("in/on", True), ("in", False), ("on", False)]
+)
+def test_put_is_an_alias_of_move_in_verdicts(link, strict):
+    command = f"  put cd 1  {link} desk 2 "
+    assert (wording.normalise(command) == "move cd 1 to desk 2") is strict
+    assert wording.normalise(command, loose_put=True) == "move cd 1 to desk 2"
 
 
 @settings(max_examples=50)

@@ -143,12 +143,38 @@ def test_broken_verdicts_are_reported(profiled):
     only = log_turns.Turns(candidates=calls)
     text = type(calls[0].expert)("assistant", "zzz")
     bad = real_logs.explorer.SeenSample("zzz", BY_DOMAIN.verify(calls[0], text))
-    found = real_logs.warnings(only, {c.uid: [bad] * 4 for c in calls})
+    found = real_logs.warnings(only, {c.uid: [bad] * 4 for c in calls}, profiles)
     assert any("configuration problem" in text for text in found)
 
 
 def test_samples_that_were_cut_off_are_reported(profiled):
-    _, turns, *_ = profiled
+    _, turns, _, profiles, *_ = profiled
     cut = real_logs.explorer.SeenSample("zzz", Verdict(0.0, "truncated"))
     seen = {c.uid: [cut] * 2 for c in turns.candidates}
-    assert any("were cut off" in text for text in real_logs.warnings(turns, seen))
+    assert any(
+        "were cut off" in text for text in real_logs.warnings(turns, seen, profiles)
+    )
+
+
+def test_the_chance_of_looking_constant_is_told(profiled):
+    """All pass rates are 1/2 at K = 4: 2 / 16."""
+    _, turns, _, profiles, *_ = profiled
+    seen = {c.uid: [] for c in turns.candidates}
+    (note,) = real_logs.warnings(turns, seen, profiles)
+    assert note == (
+        "a turn with pass rate 0.50 looks constant at K = 4 in 12% of cases"
+    )
+
+
+@pytest.mark.case(id="V40")
+def test_turns_nobody_passes_are_listed_and_wrong_ones_left_out(tmp_path, capsys):
+    arguments = [str(BOOKINGS), "--k", "2", "--max-new-tokens", "2"]
+    assert real_logs.main([*arguments, "--out", str(tmp_path)]) == 0
+    table = pd.read_csv(tmp_path / "turns.csv")
+    failed = list(table["uid"][table["kind"] == "all_fail"])
+    assert len(failed) == len(table) > 3
+    left_out = ["--exclude", *failed[:2], "--out", str(tmp_path / "again")]
+    assert real_logs.main([*arguments, *left_out]) == 0
+    assert "skipped 2: excluded" in capsys.readouterr().out
+    again = pd.read_csv(tmp_path / "again" / "turns.csv")
+    assert list(again["uid"]) == list(table["uid"])[2:]

@@ -64,3 +64,23 @@ def test_record_rows():
     rows = log_summary.miss_rate_rows(CANDIDATES, PROFILES, "airline", "tiny")
     assert [r["verifier"] for r in rows] == ["by domain: tool", "by domain: all"]
     assert rows[0]["n"] == 6 and rows[0]["source"] == "airline, samples of tiny"
+
+
+@pytest.mark.case(id="V46")
+@pytest.mark.parametrize(
+    "successes, k, said",
+    [
+        (18, 2, "0.18 looks constant at K = 2 in 70% of cases; sample more (--k)"),
+        (18, 8, "0.18 looks constant at K = 8 in 20% of cases"),
+        (0, 2, None),
+        (100, 2, None),
+    ],
+)
+def test_the_chance_of_looking_constant_by_hand(successes, k, said):
+    """0.18^2 + 0.82^2 = 0.7048 and 0.18^8 + 0.82^8 = 0.2044."""
+    profiles = [
+        TurnProfile(f"t#{i}", (float(i < successes),) * k, ("x",) * k, (False,) * k)
+        for i in range(100)
+    ]
+    note = log_summary.depth_note(profiles)
+    assert note is None if said is None else note.endswith(said)

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from trajectory_files import FOLDER
 
+from pivotlab.experiments.logs import profiling, verifier_choice
 from pivotlab.experiments.logs import turns as log_turns
-from pivotlab.experiments.logs import verifier_choice
 from pivotlab.models.registry import load_tokenizer
 from pivotlab.rendering import Renderer
 from pivotlab.trajectories import registry
@@ -136,3 +137,44 @@ def test_several_names_by_comma(tmp_path):
 def test_real_airline_log_is_accounted_for(mirror):
     turns = log_turns.read_turns(log_turns.find("airline"), BY_DOMAIN)
     assert account_is_complete(turns) and turns.turns == 2454
+
+
+@pytest.mark.case(id="V40")
+def test_named_trajectories_and_turns_are_left_out(tmp_path):
+    path = rows(tmp_path / "a.jsonl", ["one", "two"], ["three", "four"])
+    turns = log_turns.read_turns([path], BY_DOMAIN, exclude=["a:row0", "a:row1#0"])
+    assert [c.expert.content for c in turns.candidates] == ["four"]
+    assert turns.skips == {"excluded": 3} and account_is_complete(turns)
+    with pytest.raises(ValueError, match="nothing read is called a:row7#1"):
+        log_turns.read_turns([path], BY_DOMAIN, exclude=["a:row7#1"])
+
+
+@pytest.mark.case(id="V35")
+def test_a_reward_of_one_is_not_enough_where_actions_were_checked(tmp_path):
+    """The fixture's first run earned 1.0 although a required call is missing."""
+    path = FOLDER / "tau2.json"
+    everything = log_turns.read_turns([path], BY_DOMAIN, min_reward=1.0)
+    assert len(everything.candidates) > 0
+    checked = log_turns.read_turns([path], BY_DOMAIN, min_reward=1.0, checked=True)
+    assert checked.candidates == [] and account_is_complete(checked)
+    assert checked.skips["action_check_failed"] == len(everything.candidates)
+    assert checked.skips["no_action_checks"] > 0
+
+
+@pytest.mark.case(id="V57")
+def test_terminal_text_can_be_cleaned_and_both_lengths_are_told(tmp_path):
+    drawn = "\x1b[?2004h 10%\r 50%\r100%\ndone"
+    messages = [
+        {"role": "user", "content": "install it"},
+        {"role": "assistant", "content": "pip install ."},
+        {"role": "user", "content": drawn},
+        {"role": "assistant", "content": "echo ready"},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"messages": messages}))
+    plain = log_turns.read_turns([path], BY_DOMAIN)
+    assert plain.candidates[1].prefix[2].content == drawn and plain.observed == (0, 0)
+    clean = log_turns.read_turns([path], BY_DOMAIN, clean=True)
+    assert clean.candidates[1].prefix[2].content == "100%\ndone"
+    assert clean.observed == (10 + len(drawn), 10 + 9)
+    assert "observations: 37 characters, 19 after" in profiling.account(clean)

@@ -1,7 +1,9 @@
 """D_cand: every assistant turn is a candidate or a counted skip."""
 
+import json
 import random
 
+import chat_templates
 import pytest
 
 from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
@@ -11,6 +13,7 @@ from pivotlab.pivots.candidates import collect
 from pivotlab.records import Message, Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.trajectories.game_play import play
+from pivotlab.trajectories.loading import load
 
 TASK = "pick_heat_then_place_in_recep/train/000003"
 MESSAGES = (
@@ -39,6 +42,36 @@ def test_long_prompts_are_counted_not_dropped():
     kept = collect([trajectory], renderer, max_prompt_tokens=lengths[1])
     assert kept.skips == {"prompt_too_long": 1}
     assert [c.turn for c in kept.candidates] == [0, 1]
+
+
+@pytest.mark.case(id="V47")
+def test_schemas_count_towards_the_limit():
+    renderer = Renderer(build_tokenizer(tiny.vocabulary()))
+    schema = {"name": "f", "description": "word " * 40, "parameters": {}}
+    tools = ({"type": "function", "function": schema},)
+    plain = Trajectory("t", MESSAGES[2:4])
+    limit = renderer.length(plain.messages[:1]) + 20
+    assert collect([plain], renderer, limit).skips == {}
+    with_tools = Trajectory("t", MESSAGES[2:4], tools)
+    assert collect([with_tools], renderer, limit).skips == {"prompt_too_long": 1}
+
+
+@pytest.mark.case(id="V21")
+@pytest.mark.parametrize("name", chat_templates.NAMES)
+def test_a_malformed_call_in_a_file_costs_no_later_turn(name, tmp_path):
+    messages = [{"role": "user", "content": "u"}]
+    for turn in range(7):
+        given = '{"path": "x' if turn == 3 else json.dumps({"path": f"p{turn}"})
+        call = {"id": f"c{turn}", "function": {"name": "open", "arguments": given}}
+        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{turn}", "content": "r"})
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": messages}) + "\n")
+    report = load(path)
+    assert report.errors == [] and report.turns == 7
+    found = collect(report.trajectories, Renderer(chat_templates.tokenizer(name)))
+    assert [c.turn for c in found.candidates] == list(range(7))
+    assert found.candidates[5].prefix[7].tool_calls[0].arguments == '{"path": "x'
 
 
 def test_empty_and_unrenderable_turns_are_counted():

@@ -123,6 +123,20 @@ def test_arguments_of_any_shape_survive(arguments):
     assert from_trl(to_trl(pivots))[0] == pivots
 
 
+@pytest.mark.case(id="V16")
+@pytest.mark.case(id="V17")
+def test_the_store_keeps_types_that_differ_from_row_to_row(tmp_path):
+    given = [{"time": "2025-08-01"}, {"time": 1690876800}, {"other": [None]}]
+    pivots = [
+        Candidate(f"t#{i}", "t", i, (), Message("assistant", "", (ToolCall("f", a),)))
+        for i, a in enumerate(given)
+    ]
+    to_trl(pivots).to_parquet(tmp_path / "rows.parquet")
+    back, _ = from_trl(Dataset.from_parquet(str(tmp_path / "rows.parquet")))
+    found = [p.expert.tool_calls[0].arguments for p in back]
+    assert found == given and type(found[1]["time"]) is int
+
+
 def test_a_foreign_dataset_is_named():
     with pytest.raises(ValueError, match="lacks the columns.*expected_action"):
         from_trl(Dataset.from_dict({"prompt": ["a"]}))

@@ -218,7 +218,8 @@ def test_errors_name_the_field(changed, field):
     assert caught.value.field == field
 
 
-def test_V11_split_by_trajectory_never_leaks_and_ignores_the_order():
+@pytest.mark.case(id="V11")
+def test_split_by_trajectory_never_leaks_and_ignores_the_order():
     pivots = [(f"t{t}", f"t{t}#{i}") for t in range(10) for i in range(8)]
     train, test = nemo_gym.split(pivots, 0.2, key=lambda p: p[0])
     assert len(test) == 16 and len(train) == 64

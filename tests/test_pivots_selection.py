@@ -44,6 +44,25 @@ def test_both_inequalities_are_strict():
     assert turn_class(profile(16), 1.1) == "all_pass"
 
 
+@pytest.mark.case(id="V41")
+@pytest.mark.case(id="V42")
+@pytest.mark.parametrize("reward", [0.0, 0.5, 1.0])
+def test_equal_rewards_are_dropped_whatever_their_mean(reward):
+    constant = TurnProfile("t#0", (reward,) * 8, ("x",) * 8, (False,) * 8)
+    assert (constant.mu, constant.sigma2) == (reward, 0.0)
+    for rule in ("pivots", "mixed"):
+        assert select([candidate("t#0")], {"t#0": constant}, rule, 1.1) == []
+
+
+@pytest.mark.case(id="V43")
+def test_a_turn_stays_or_goes_with_all_its_samples():
+    one_of_four = profile(1, k=4)
+    assert turn_class(one_of_four, 0.6) == "pivot"
+    (kept,) = select([candidate("t#0")], {"t#0": one_of_four}, "pivots")
+    assert kept.uid == "t#0" and one_of_four.rewards == (1.0, 0.0, 0.0, 0.0)
+    assert (one_of_four.mu, one_of_four.sigma2) == (0.25, 0.1875)
+
+
 POOL = [candidate(f"t#{i}") for i in range(17)]
 PROFILES = {f"t#{i}": profile(i, uid=f"t#{i}") for i in range(17)}
 

@@ -96,7 +96,8 @@ def test_calls_results_and_schemas_form_one_sequence(name):
     assert "The Ibis has a room." in renderer.tokenizer.decode(found.ids[start:end])
 
 
-def test_V49_thinking_that_disappears_breaks_the_prefix_and_is_reported():
+@pytest.mark.case(id="V49")
+def test_thinking_that_disappears_breaks_the_prefix_and_is_reported():
     messages = (
         Message("user", "a"),
         Message("assistant", "one", reasoning="think one"),
@@ -125,7 +126,8 @@ def test_template_options_reach_the_template():
     assert renderer.fingerprint()["options"] == {"enable_thinking": False}
 
 
-def test_V50_a_whole_render_differs_from_message_by_message():
+@pytest.mark.case(id="V50")
+def test_a_whole_render_differs_from_message_by_message():
     first, second = ToolCall("f", {}), ToolCall("g", {})
     messages = [
         Message("user", "u"),
@@ -140,7 +142,8 @@ def test_V50_a_whole_render_differs_from_message_by_message():
     assert alone.count("<|im_start|>user") == 2 and alone not in whole
 
 
-def test_V47_length_counts_the_schemas():
+@pytest.mark.case(id="V47")
+def test_length_counts_the_schemas():
     renderer = RENDERERS["hermes"]
     bare, full = renderer.length(TALK[:2]), renderer.length(TALK[:2], TOOLS)
     assert full == len(renderer.encode(renderer.text(TALK[:2], TOOLS)))
@@ -149,7 +152,8 @@ def test_V47_length_counts_the_schemas():
     assert inline.length(TALK[:2], TOOLS) > inline.length(TALK[:2]) + 150
 
 
-def test_V48_hidden_observations_are_the_same_everywhere_and_recorded():
+@pytest.mark.case(id="V48")
+def test_hidden_observations_are_the_same_everywhere_and_recorded():
     messages = plain("task", "a1", "o1", "a2", "o2", "a3", "o3", "a4")
     shown = last_observations(messages, 2)
     assert [m.content for m in shown] == [
@@ -165,6 +169,15 @@ def test_V48_hidden_observations_are_the_same_everywhere_and_recorded():
             assert list(found.ids[:start]) == renderer.prompt_ids(messages[:index])
     assert found.append_only[-1]
     assert renderer.lost(messages) == []
+
+
+@pytest.mark.case(id="V14")
+def test_a_shortened_history_leaves_every_result_with_its_call():
+    shown = last_observations(TALK, 0)
+    assert [(m.role, m.tool_calls, m.tool_call_id) for m in shown] == [
+        (m.role, m.tool_calls, m.tool_call_id) for m in TALK
+    ]
+    assert any(m.role == "tool" and m.content == HIDDEN for m in shown)
 
 
 @pytest.mark.parametrize("name", chat_templates.NAMES)

@@ -124,7 +124,8 @@ def test_a_template_that_refuses_gives_the_reason_and_the_roles():
 
 
 @pytest.mark.parametrize("name", ["qwen3_coder", "hermes", "string_arguments"])
-def test_V15_string_arguments_render_under_both_kinds_of_template(name):
+@pytest.mark.case(id="V15")
+def test_string_arguments_render_under_both_kinds_of_template(name):
     as_text = ToolCall("find_hotel", json.dumps({"city": "Rome"}))
     as_object = ToolCall("find_hotel", {"city": "Rome"})
     texts = {
@@ -137,7 +138,8 @@ def test_V15_string_arguments_render_under_both_kinds_of_template(name):
 
 
 @pytest.mark.parametrize("name", chat_templates.NAMES)
-def test_V21_a_malformed_call_in_history_does_not_break_later_prompts(name):
+@pytest.mark.case(id="V21")
+def test_a_malformed_call_in_history_does_not_break_later_prompts(name):
     broken = ToolCall("open_file", '{"path": "x')
     messages = [Message("user", "u")]
     for turn in range(6):

@@ -220,8 +220,11 @@ def test_samples_follow_from_seed_step_and_place_alone(tmp_path):
     assert one.generate_ids(repeated) != found
 
 
+@pytest.mark.case(id="V44")
 def test_torn_group_is_refused(tmp_path):
     one = build(tmp_path)
+    with pytest.raises(ValueError, match="whole groups of 4"):
+        one.generate_ids([[9, 10], [11]] * 4)
     with pytest.raises(ValueError, match="whole groups of 4"):
         one.generate_ids([[9, 10]] * 3 + [[11]] * 5)
 

@@ -146,6 +146,42 @@ def test_no_reference_without_kl(tmp_path):
     assert trainer(Ours, tmp_path, beta=0.0).ref_model is None
 
 
+def paid(one, rewards):
+    """Make a trainer pay the given rewards, row by row."""
+    prices = {tuple(completion(i)): r for i, r in enumerate(rewards)}
+    one.reward_funcs = [
+        lambda completion_ids, **_: [prices[tuple(ids)] for ids in completion_ids]
+    ]
+    return one
+
+
+@pytest.mark.case(id="V44")
+@pytest.mark.case(id="V45")
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_advantages_are_those_of_the_own_group_whatever_the_order(tmp_path, order):
+    """By hand: means 1/4 and 3/4, and both standard deviations (Bessel) are 1/2."""
+    one = paid(trainer(Ours, tmp_path), [1, 0, 0, 0, 1, 1, 1, 0])
+    one.model.train()
+    batch = one.build_batch([{"prompt": str(g)} for g in order for _ in range(GROUP)])
+    hand = {0: [1.5, -0.5, -0.5, -0.5], 1: [0.5, 0.5, 0.5, -1.5]}
+    for group, found in zip(order, batch["advantages"].view(2, GROUP), strict=True):
+        assert found.tolist() == pytest.approx(hand[group], rel=1e-3)
+        assert found.sum().item() == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.case(id="V41")
+@pytest.mark.parametrize("beta, moves", [(0.0, False), (0.1, True)])
+def test_constant_groups_feel_the_kl_and_nothing_else(tmp_path, beta, moves):
+    one = paid(trainer(Ours, tmp_path, beta=beta), [1.0] * 4 * GROUP)
+    if one.ref_model is not None:
+        with torch.no_grad():
+            for parameter in one.ref_model.parameters():
+                parameter.mul_(1.1)
+    before = weights(one.model)
+    one.train()
+    assert torch.equal(weights(one.model), before) is not moves
+
+
 class WithHooks(Ours):
     """Token-wise advantages, an extra tensor and an extra list, an extra loss term."""
 

@@ -12,7 +12,8 @@ def draft(**kwargs):
     return Draft(Origin("logs/runs.jsonl", **kwargs))
 
 
-def test_V12_results_pair_by_position_inside_their_own_turn():
+@pytest.mark.case(id="V12")
+def test_results_pair_by_position_inside_their_own_turn():
     made = draft()
     for answer in ("first", "second"):
         made.assistant("", (ToolCall("search", {"q": answer}, "search:0"),))
@@ -34,14 +35,16 @@ def test_parallel_results_come_in_any_order_and_unknown_ids_fall_back_to_positio
     ]
 
 
-def test_V13_a_last_call_without_a_result_is_a_candidate():
+@pytest.mark.case(id="V13")
+def test_a_last_call_without_a_result_is_a_candidate():
     made = draft()
     made.user("go")
     made.assistant("", (ToolCall("f", {}),))
     assert made.build().skips == {}
 
 
-def test_V14_a_result_without_a_call_is_reported_and_stays():
+@pytest.mark.case(id="V14")
+def test_a_result_without_a_call_is_reported_and_stays():
     made = draft()
     made.result("late", "x", "f")
     made.user("go")
@@ -50,7 +53,8 @@ def test_V14_a_result_without_a_call_is_reported_and_stays():
     assert (found.messages[0].role, found.messages[0].content) == ("tool", "late")
 
 
-def test_V2_empty_turns_are_skipped_and_prefixes_show_them():
+@pytest.mark.case(id="V2")
+def test_empty_turns_are_skipped_and_prefixes_show_them():
     made = draft()
     made.user("a")
     made.assistant(" \n")
@@ -93,14 +97,16 @@ def test_stop_markers_never_stay_in_a_message():
     assert [m.content for m in made.build().messages] == ["Thanks!", "bye "]
 
 
-def test_V53_an_invalid_action_is_skipped():
+@pytest.mark.case(id="V53")
+def test_an_invalid_action_is_skipped():
     made = draft()
     made.assistant("Action: search[x]")
     made.user("Observation: Invalid action!")
     assert made.build().skips == {0: "invalid_action"}
 
 
-def test_V54_nothing_happens_is_only_a_hint():
+@pytest.mark.case(id="V54")
+def test_nothing_happens_is_only_a_hint():
     made = draft()
     made.assistant("put mug 1 on desk 1")
     made.user("Nothing happens.")
@@ -119,7 +125,8 @@ def test_missing_schemas_and_calls_outside_them_are_noted():
     assert known.tools == (TOOL,) and known.notes["bad_tool_schemas"] == 1
 
 
-def test_V27_bookkeeping_arguments_are_kept_for_the_verifier_to_ignore():
+@pytest.mark.case(id="V27")
+def test_bookkeeping_arguments_are_kept_for_the_verifier_to_ignore():
     made = draft()
     made.assistant("", (ToolCall("f", {"x": 1, "security_risk": "LOW"}),))
     assert made.build().messages[0].tool_calls[0].arguments["security_risk"] == "LOW"

@@ -21,7 +21,8 @@ def test_structured_calls_parallel_results_reasoning_and_an_empty_turn():
     assert first.tools[0]["function"]["name"] == "weather"
 
 
-def test_V3_messages_as_text_are_decoded_with_one_warning_about_schemas():
+@pytest.mark.case(id="V3")
+def test_messages_as_text_are_decoded_with_one_warning_about_schemas():
     report = fixture("chat.jsonl")
     hermes = report.trajectories[1]
     assert shape(hermes) == ["user", "assistant:weather", "tool", "assistant"]
@@ -62,7 +63,8 @@ def test_old_function_calls_and_roles():
     assert found.messages[3].tool_call_id == found.messages[2].tool_calls[0].id
 
 
-def test_V21_malformed_arguments_stay_raw_and_cost_nothing():
+@pytest.mark.case(id="V21")
+def test_malformed_arguments_stay_raw_and_cost_nothing():
     broken = {"function": {"name": "open", "arguments": '{"path": "x'}}
     nameless = {"function": {"arguments": "{}"}}
     messages = [
@@ -77,7 +79,8 @@ def test_V21_malformed_arguments_stay_raw_and_cost_nothing():
     assert found.skips == {}
 
 
-def test_V55_text_that_ran_on_is_cut_and_flagged():
+@pytest.mark.case(id="V55")
+def test_text_that_ran_on_is_cut_and_flagged():
     text = "Thought: go.\nAction: go to desk 1\nObservation: On the desk 1, a pen 1."
     messages = [
         {"role": "user", "content": "u"},

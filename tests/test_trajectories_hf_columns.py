@@ -1,5 +1,6 @@
 """Rows of column stores."""
 
+import pytest
 from trajectory_files import fixture, shape
 
 
@@ -10,7 +11,8 @@ def test_what_stands_in_the_prompt_is_context():
     assert shape(second) == ["user", "assistant"] and second.skips == {}
 
 
-def test_V17_null_keys_that_the_store_added_are_gone():
+@pytest.mark.case(id="V17")
+def test_null_keys_that_the_store_added_are_gone():
     first = fixture("prompt_completion.jsonl").trajectories[0]
     given = first.messages[1].tool_calls[0].arguments
     assert given == {"city": "Bonn", "days": None}

@@ -161,7 +161,8 @@ def test_uids_are_unique_within_a_file(tmp_path):
     assert uids[:3] == ["x:same", "x:same#2", "x:same#3"] and len(set(uids)) == 5
 
 
-def test_V16_values_of_mixed_types_stay_exactly_as_logged(tmp_path):
+@pytest.mark.case(id="V16")
+def test_values_of_mixed_types_stay_exactly_as_logged(tmp_path):
     times = ["2025-08-01", 1690876800]
     rows = []
     for value in times:

@@ -1,11 +1,13 @@
 """mini-swe-agent runs of all versions."""
 
+import pytest
 from trajectory_files import fixture, only, shape
 
 NAMES = ("mini_list.traj.json", "mini_v1.traj.json", "mini_v11.traj.json")
 
 
-def test_V6_every_version_gives_the_same_candidates():
+@pytest.mark.case(id="V6")
+def test_every_version_gives_the_same_candidates():
     runs = [fixture(name).trajectories[0] for name in NAMES]
     assert all(run.messages == runs[0].messages for run in runs)
     assert all(run.skips == {4: "bad_format"} for run in runs)

@@ -1,5 +1,6 @@
 """OpenHands event logs of both versions."""
 
+import pytest
 from trajectory_files import fixture, only, read, shape
 
 
@@ -24,7 +25,8 @@ def test_old_events_without_source_and_metadata():
     assert found.uid == "openhands_row:tidy-1"
 
 
-def test_V1_an_empty_message_next_to_a_call_is_one_candidate():
+@pytest.mark.case(id="V1")
+def test_an_empty_message_next_to_a_call_is_one_candidate():
     events = [
         {"id": 0, "source": "user", "action": "message", "args": {"content": "Go."}},
         {"id": 1, "source": "agent", "action": "run", "message": "",
@@ -47,14 +49,16 @@ def test_sdk_events_with_parallel_calls_errors_and_reasoning():
     assert [m.content for m in first.messages[3:]] == ["a b", "no such command"]
 
 
-def test_V7_after_a_condensation_prefixes_hold_the_summary():
+@pytest.mark.case(id="V7")
+def test_after_a_condensation_prefixes_hold_the_summary():
     _, second = fixture("openhands_sdk.jsonl").trajectories
     assert shape(second) == ["system", "user", "user", "assistant:finish"]
     assert second.messages[2].content == "Two files were seen."
     assert all("a b" not in m.content for m in second.messages)
 
 
-def test_V7_survivors_of_a_condensation_are_copied_in_old_logs_too():
+@pytest.mark.case(id="V7")
+def test_survivors_of_a_condensation_are_copied_in_old_logs_too():
     def run(ident, command):
         arguments = {"command": command, "thought": ""}
         return {"id": ident, "source": "agent", "action": "run", "args": arguments}

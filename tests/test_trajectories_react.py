@@ -20,7 +20,8 @@ def test_answered_thoughts_are_turns_and_unanswered_ones_belong_to_the_next_acti
     assert act_put.messages[0].content.endswith("put a pen on desk.")
 
 
-def test_V54_an_answer_of_nothing_happens_is_marked_and_stays_a_candidate():
+@pytest.mark.case(id="V54")
+def test_an_answer_of_nothing_happens_is_marked_and_stays_a_candidate():
     act_put = fixture("react_games.json").trajectories[1]
     assert act_put.contexts == {3: {"refused": True}} and act_put.skips == {}
 
@@ -59,7 +60,8 @@ def test_a_response_after_an_instruction_header():
     assert found.messages[0].content.endswith("### Response:") is False
 
 
-def test_V53_a_printed_shop_log_holds_episodes_with_refused_actions():
+@pytest.mark.case(id="V53")
+def test_a_printed_shop_log_holds_episodes_with_refused_actions():
     first, second = fixture("webshop.txt").trajectories
     assert first.skips == {0: "canned", 4: "thought_only", 6: "invalid_action"}
     assert [first.messages[i].content for i in (2, 8)] == [
@@ -96,5 +98,6 @@ def test_alternating_lines_survive_a_thought_that_was_taken_out():
         ("The Observation: is late", "The Observation: is late", False),
     ],
 )
-def test_V55_cutting_at_the_first_observation_the_model_wrote(text, kept, ran_on):
+@pytest.mark.case(id="V55")
+def test_cutting_at_the_first_observation_the_model_wrote(text, kept, ran_on):
     assert react.cut_run_on(text) == (kept, ran_on)

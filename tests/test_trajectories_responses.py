@@ -20,7 +20,8 @@ def said(text):
     return {"type": "message", "role": "assistant", "content": content}
 
 
-def test_V9_a_turn_is_a_run_of_items():
+@pytest.mark.case(id="V9")
+def test_a_turn_is_a_run_of_items():
     items = [
         said("text"), call("a", "1"), call("b", "2"), result("1"), result("2"),
         call("c", "3"), result("3"),

@@ -1,5 +1,6 @@
 """Search episodes in one text."""
 
+import pytest
 from trajectory_files import fixture, only, shape
 
 from pivotlab.trajectories import search
@@ -16,7 +17,8 @@ def test_an_episode_in_one_text_is_cut_into_turns():
     assert found.domain == "search"
 
 
-def test_V39_tags_of_the_instruction_are_not_the_model_s():
+@pytest.mark.case(id="V39")
+def test_tags_of_the_instruction_are_not_the_model_s():
     prompt = "Answer between <answer> and </answer>; see <information>x</information>."
     messages = [
         {"role": "user", "content": prompt},

@@ -6,7 +6,8 @@ import pytest
 from trajectory_files import fixture, only, shape
 
 
-def test_V10_function_calls_and_answers_are_both_model_output():
+@pytest.mark.case(id="V10")
+def test_function_calls_and_answers_are_both_model_output():
     found = fixture("sharegpt.jsonl").trajectories[0]
     assert shape(found) == ["system", "user", "assistant:weather", "tool", "assistant"]
     assert found.skips == {}

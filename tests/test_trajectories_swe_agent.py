@@ -1,5 +1,6 @@
 """SWE-agent trajectory files."""
 
+import pytest
 from test_trajectories_tools import NESTED
 from trajectory_files import fixture, shape
 
@@ -20,16 +21,20 @@ def test_history_with_a_demonstration_function_calls_and_commands():
     )
 
 
-def test_V5_the_step_s_own_observation_never_comes_before_its_action():
+@pytest.mark.case(id="V5")
+def test_the_step_s_own_observation_never_comes_before_its_action():
     found = fixture("swe_agent.traj").trajectories[0]
     for index in found.assistant_turns():
         prefix = found.messages[:index]
         assert found.messages[index] not in prefix
         observation = found.messages[index + 1 : index + 2]
         assert not any(m in prefix for m in observation)
+    # The file's own step messages hold what the first step was to find out.
+    assert not any("src/core.py" in m.content for m in found.messages[:4])
 
 
-def test_V4_without_schemas_there_is_a_warning_and_with_them_none():
+@pytest.mark.case(id="V4")
+def test_without_schemas_there_is_a_warning_and_with_them_none():
     (warning,) = fixture("swe_agent.traj").warnings
     assert "schema checks are off; pass the schemas as `tools`" in warning
     tools = [

@@ -1,5 +1,6 @@
 """tau2-bench simulations."""
 
+import pytest
 from trajectory_files import fixture, only, shape
 
 from pivotlab.trajectories import tau2
@@ -20,7 +21,8 @@ def test_greeting_policy_parallel_calls_and_the_user_s_own_tools():
     assert all(m.content != "restarted" for m in found.messages)
 
 
-def test_V13_the_step_limit_leaves_a_valid_last_call():
+@pytest.mark.case(id="V13")
+def test_the_step_limit_leaves_a_valid_last_call():
     found = fixture("tau2.json").trajectories[0]
     assert found.meta["termination_reason"] == "max_steps"
     assert 8 in found.assistant_turns() and 8 not in found.skips
@@ -32,7 +34,8 @@ def test_prepared_history_is_copied():
     assert found.skips == {2: "copied"}
 
 
-def test_V35_a_reward_of_one_can_stand_beside_a_missing_call():
+@pytest.mark.case(id="V35")
+def test_a_reward_of_one_can_stand_beside_a_missing_call():
     first, second = fixture("tau2.json").trajectories
     assert first.reward == 1.0 and tau2.passed_action_checks(first) is False
     assert tau2.passed_action_checks(second) is None

@@ -1,5 +1,6 @@
 """tau-bench results and few-shot dialogues."""
 
+import pytest
 from trajectory_files import fixture, shape
 
 
@@ -13,7 +14,8 @@ def test_results_rows_have_rewards_tasks_and_trials():
     assert found.meta["gold_actions"][0]["name"] == "cancel"
 
 
-def test_V12_a_repeated_call_id_loses_nothing():
+@pytest.mark.case(id="V12")
+def test_a_repeated_call_id_loses_nothing():
     found = fixture("tau_bench.json").trajectories[0]
     assert shape(found)[4:9] == [
         "assistant:get_order", "tool", "assistant:cancel", "tool", "assistant",

@@ -19,7 +19,8 @@ def test_observations_come_in_the_step_of_their_action():
     assert found.messages[4].content == "still a\nb"
 
 
-def test_V8_copied_steps_are_no_candidates():
+@pytest.mark.case(id="V8")
+def test_copied_steps_are_no_candidates():
     def agent(i, **more):
         return {"step_id": i, "source": "agent", "message": f"act {i % 3}", **more}
 
@@ -65,7 +66,8 @@ def test_an_unknown_source_is_an_error():
         ("plain\ntext", "plain\ntext"),
     ],
 )
-def test_V57_control_codes_and_redraws_can_be_cleaned(raw, shown):
+@pytest.mark.case(id="V57")
+def test_control_codes_and_redraws_can_be_cleaned(raw, shown):
     assert terminal.clean(raw) == shown
     assert terminal.clean(shown) == shown
 

@@ -35,7 +35,8 @@ def test_text_thinking_and_a_json_call():
     assert found.tool_calls == (ToolCall("book", {"days": 2}),)
 
 
-def test_V24_two_blocks_are_two_calls():
+@pytest.mark.case(id="V24")
+def test_two_blocks_are_two_calls():
     block = '<tool_call>{"name": "f", "arguments": {"i": %d}}</tool_call>'
     assert calls(block % 1 + "\n" + block % 2) == [("f", {"i": 1}), ("f", {"i": 2})]
     assert calls('<tool_call>[{"name": "f"}, {"name": "g"}]</tool_call>') == [
@@ -56,18 +57,21 @@ def test_V24_two_blocks_are_two_calls():
         '{"name": 3}',
     ],
 )
-def test_V22_a_call_without_a_name_is_present_and_nameless(body):
+@pytest.mark.case(id="V22")
+def test_a_call_without_a_name_is_present_and_nameless(body):
     assert calls(f"<tool_call>{body}</tool_call>") == [("", body.strip())]
 
 
-def test_V23_apostrophes_survive_and_single_quotes_parse_as_a_literal():
+@pytest.mark.case(id="V23")
+def test_apostrophes_survive_and_single_quotes_parse_as_a_literal():
     quoted = """{"name": "f", "arguments": {"query": "what's on"}}"""
     assert calls(f"<tool_call>{quoted}</tool_call>") == [("f", {"query": "what's on"})]
     single = "{'name': 'f', 'arguments': {'query': 'x'}}"
     assert calls(f"<tool_call>{single}</tool_call>") == [("f", {"query": "x"})]
 
 
-def test_V51_escaped_and_literal_letters_are_the_same_argument():
+@pytest.mark.case(id="V51")
+def test_escaped_and_literal_letters_are_the_same_argument():
     escaped = (
         r'<tool_call>{"name": "f", "arguments": {"q": "\uc11c\uc6b8"}}</tool_call>'
     )

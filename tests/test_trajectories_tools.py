@@ -70,11 +70,14 @@ def test_null_properties_that_a_column_store_added_are_dropped():
         ([1], "[1]"),
     ],
 )
-def test_V18_V19_arguments_are_an_object_or_the_raw_text(logged, expected):
+@pytest.mark.case(id="V18")
+@pytest.mark.case(id="V19")
+def test_arguments_are_an_object_or_the_raw_text(logged, expected):
     assert tools.arguments(logged) == expected
 
 
-def test_V20_unreadable_arguments_never_become_an_empty_object():
+@pytest.mark.case(id="V20")
+def test_unreadable_arguments_never_become_an_empty_object():
     assert tools.arguments('{"q": "unterminated') == '{"q": "unterminated'
     assert tools.arguments('{"q": "unterminated') != {}
 
@@ -85,7 +88,8 @@ def test_arguments_are_total(text):
     assert isinstance(found, dict) or found == text
 
 
-def test_V17_null_keys_of_other_tools_are_removed_and_known_ones_kept():
+@pytest.mark.case(id="V17")
+def test_null_keys_of_other_tools_are_removed_and_known_ones_kept():
     known = tools.schemas([NESTED])
     padded = {"city": "Bonn", "days": None, "song": None}
     assert tools.without_padding(padded, known, "book") == {
@@ -111,12 +115,14 @@ def test_V17_null_keys_of_other_tools_are_removed_and_known_ones_kept():
         ("many", {"type": "integer"}, "many"),
     ],
 )
-def test_V18_untyped_values_take_the_type_of_their_schema(text, schema, expected):
+@pytest.mark.case(id="V18")
+def test_untyped_values_take_the_type_of_their_schema(text, schema, expected):
     found = tools.typed(text, schema)
     assert found == expected and type(found) is type(expected)
 
 
-def test_V23_quotes_are_never_swapped_and_literals_are_a_fallback():
+@pytest.mark.case(id="V23")
+def test_quotes_are_never_swapped_and_literals_are_a_fallback():
     assert tools.json_or_literal('{"query": "what\'s on"}') == {"query": "what's on"}
     assert tools.json_or_literal("{'query': 'x'}") == {"query": "x"}
     with pytest.raises(ValueError, match="neither JSON nor a literal"):

@@ -48,19 +48,22 @@ def category(gold, said, shape=None, rules=arguments.DEFAULT):
         ({"a": {"b": 1}}, {"a": {"b": 2}}, "wrong_value"),
     ],
 )
-def test_case_D2_values_have_one_meaning_in_both_directions(gold, said, expected):
+@pytest.mark.case(id="D2")
+def test_values_have_one_meaning_in_both_directions(gold, said, expected):
     assert category({"v": gold}, {"v": said}) == expected
     assert category({"v": said}, {"v": gold}) == expected
 
 
-def test_case_V17_null_padding_is_never_a_missing_argument():
+@pytest.mark.case(id="V17")
+def test_null_padding_is_never_a_missing_argument():
     assert category({"a": 1, "b": None}, {"a": 1}, schema("a", a={})) is None
     assert category({"a": 1}, {"a": 1, "b": None}, schema("a", a={})) is None
     assert category({"a": 1, "b": None}, {"a": 1}) is None
     assert category({"a": None}, {}, schema("a", a={})) == "missing_argument"
 
 
-def test_case_V18_values_encoded_twice_are_unwrapped_by_schema():
+@pytest.mark.case(id="V18")
+def test_values_encoded_twice_are_unwrapped_by_schema():
     twice = json.dumps(json.dumps({"city": "Paris"}))
     assert arguments.decoded(twice, {}) == {"city": "Paris"}
     todos = schema(todos={"type": "array"})
@@ -72,30 +75,36 @@ def test_case_V18_values_encoded_twice_are_unwrapped_by_schema():
 
 
 @pytest.mark.parametrize("given", ["5", "[]", '{"a":', "null", "true", '"x"'])
-def test_case_V19_arguments_that_are_no_object(given):
+@pytest.mark.case(id="V19")
+def test_arguments_that_are_no_object(given):
     assert arguments.decoded(given, {}) is None
 
 
-def test_case_V19_empty_text_is_an_empty_object_only_if_nothing_is_required():
+@pytest.mark.case(id="V19")
+def test_empty_text_is_an_empty_object_only_if_nothing_is_required():
     assert arguments.decoded("", {}) == {}
     assert arguments.decoded("  ", schema("a", a={})) is None
 
 
-def test_case_V23_apostrophes_survive_and_single_quotes_are_a_fallback():
+@pytest.mark.case(id="V23")
+def test_apostrophes_survive_and_single_quotes_are_a_fallback():
     assert arguments.decoded('{"query": "what\'s on"}', {}) == {"query": "what's on"}
     assert arguments.decoded("{'query': 'x'}", {}) == {"query": "x"}
 
 
-def test_case_V25_scalar_values_are_compared():
+@pytest.mark.case(id="V25")
+def test_scalar_values_are_compared():
     assert category({"base": 10}, {"base": 999}) == "wrong_value"
 
 
-def test_case_V26_gold_comes_first():
+@pytest.mark.case(id="V26")
+def test_gold_comes_first():
     assert category({"a": 1, "b": 2}, {"a": 1}) == "missing_argument"
     assert category({"a": 1}, {"a": 1, "b": 2}) == "unexpected_argument"
 
 
-def test_case_V27_bookkeeping_is_ignored_where_the_list_names_it():
+@pytest.mark.case(id="V27")
+def test_bookkeeping_is_ignored_where_the_list_names_it():
     gold = {"command": "ls", "security_risk": "LOW"}
     assert category(gold, {"command": "ls"}) is None
     assert category(gold, {"command": "ls"}, None, Rules()) == "missing_argument"
@@ -103,7 +112,8 @@ def test_case_V27_bookkeeping_is_ignored_where_the_list_names_it():
     assert category(inner, {"a": {}}) == "missing_argument"
 
 
-def test_case_V51_escaped_and_literal_text_are_one_value():
+@pytest.mark.case(id="V51")
+def test_escaped_and_literal_text_are_one_value():
     said = arguments.decoded('{"q":"\\uc11c\\uc6b8"}', {})
     assert category({"q": "서울"}, said) is None
 

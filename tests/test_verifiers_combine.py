@@ -43,7 +43,8 @@ def test_a_failing_gate_takes_everything():
     assert "a" in json.loads(verdict.detail)
 
 
-def test_case_V37_form_alone_is_never_a_success():
+@pytest.mark.case(id="V37")
+def test_form_alone_is_never_a_success():
     gated = CombinedVerifier(
         {"what": (ExactVerifier(), 1.0)}, {"form": Fixed("f", 1.0)}
     )

@@ -1,5 +1,6 @@
 """All-zero turns that are not hard: unreadable samples, unknown tools, mere talk."""
 
+import pytest
 from verdict_rows import call, candidate, say, terminus, tool
 
 from pivotlab.records import Verdict
@@ -10,7 +11,8 @@ ROW = candidate(call("f", a=1), tools=(tool("f"),))
 TALK = candidate(say("Which city do you mean?"), domain="chat")
 
 
-def test_case_V34_a_parser_that_reads_nothing_is_a_configuration_problem():
+@pytest.mark.case(id="V34")
+def test_a_parser_that_reads_nothing_is_a_configuration_problem():
     judge = DispatchVerifier(standard())
     rows = [
         candidate(say(terminus("ls\n")), domain="terminal"),
@@ -36,7 +38,8 @@ def test_unknown_tools_are_named():
     assert "aliases" in found["tool"].warnings()[0]
 
 
-def test_case_V36_share_and_pass_rate_of_text_turns_are_reported():
+@pytest.mark.case(id="V36")
+def test_share_and_pass_rate_of_text_turns_are_reported():
     rows = [(TALK, Verdict(1.0, "similar_text"))] * 15
     rows += [(TALK, Verdict(0.0, "unlike"))] * 15
     found = health([*rows, (ROW, Verdict(1.0, "match"))])

@@ -23,7 +23,8 @@ GOLD = say("Could you please provide your user ID so that I can look up the book
         (call("get_user", id="x"), 0.0, "called_instead"),
     ],
 )
-def test_case_V36_a_text_turn_is_never_satisfied_by_any_text(action, reward, category):
+@pytest.mark.case(id="V36")
+def test_a_text_turn_is_never_satisfied_by_any_text(action, reward, category):
     verdict = MessageVerifier().verify(candidate(GOLD), action)
     assert (verdict.reward, verdict.category) == (reward, category)
 

@@ -73,20 +73,23 @@ def test_answers_are_equal_after_normalising_or_listed():
     assert judged(gold, other, answers=["Tour Eiffel"]) == (1.0, "same_answer")
 
 
-def test_case_V38_the_prefix_earns_nothing():
+@pytest.mark.case(id="V38")
+def test_the_prefix_earns_nothing():
     prefix = (Message("tool", "<answer>1852</answer>"),)
     row = candidate(say("<answer>1852</answer>"), domain="search", prefix=prefix)
     assert SearchVerifier().verify(row, say("")).reward == 0.0
 
 
-def test_case_V39_the_tag_is_taken_from_the_sample_only():
+@pytest.mark.case(id="V39")
+def test_the_tag_is_taken_from_the_sample_only():
     prompt = Message("user", "Give the result inside <answer> and </answer>.")
     row = candidate(say("<answer>1852</answer>"), domain="search", prefix=(prompt,))
     said = SearchVerifier().verify(row, say("<answer>1852</answer>"))
     assert said.reward == 1.0
 
 
-def test_case_V55_what_follows_the_models_own_observation_is_cut():
+@pytest.mark.case(id="V55")
+def test_what_follows_the_models_own_observation_is_cut():
     said = "<search>moss</search><information>x</information><answer>1</answer>"
     assert step_of(say(said)).kind == "search"
     assert step_of(say("<information>x</information><answer>1</answer>")) is None

@@ -64,18 +64,21 @@ def test_a_turn_without_a_command_goes_to_the_text_rule():
         ("python train.py --lr 0.1", "python train.py --lr 0.2"),
     ],
 )
-def test_case_D4_alike_to_the_eye_is_not_the_same_command(gold, said):
+@pytest.mark.case(id="D4")
+def test_alike_to_the_eye_is_not_the_same_command(gold, said):
     assert SequenceMatcher(None, gold, said).ratio() > 0.8
     assert judged(say(gold), say(said)) == (0.0, "different")
     assert judged(say(gold), say(said), "paper")[0] == 0.0
 
 
-def test_case_D4_other_spelling_is_the_same_command():
+@pytest.mark.case(id="D4")
+def test_other_spelling_is_the_same_command():
     assert SequenceMatcher(None, "ls -la", "ls -l -a").ratio() < 0.9
     assert judged(say("ls -la"), say("ls -l -a")) == (1.0, "same")
 
 
-def test_case_D4_repetitive_text_keeps_its_similarity():
+@pytest.mark.case(id="D4")
+def test_repetitive_text_keeps_its_similarity():
     gold = "echo " + "ab " * 400
     said = gold.replace("ab", "ac", 1)
     assert SequenceMatcher(None, gold, said).ratio() < 0.1

@@ -54,18 +54,21 @@ def test_another_command(first, second):
     assert not shell_syntax.equivalent(first, second)
 
 
-def test_case_V29_bundled_options():
+@pytest.mark.case(id="V29")
+def test_bundled_options():
     equal = shell_syntax.equivalent
     assert equal("set -e -u -o pipefail", "set -eu -o pipefail")
     assert equal("ls -la", "ls -l -a")
     assert not equal("tar -xf a", "tar -cf a")
 
 
-def test_case_V30_depth_zero_is_not_depth_one():
+@pytest.mark.case(id="V30")
+def test_depth_zero_is_not_depth_one():
     assert not shell_syntax.equivalent("du -sh .", "du -h --max-depth=1")
 
 
-def test_case_V31_a_shell_around_the_command():
+@pytest.mark.case(id="V31")
+def test_a_shell_around_the_command():
     equal = shell_syntax.equivalent
     assert equal("pytest -q", "bash -lc 'pytest -q'")
     assert equal("pytest -q", 'bash -l -c "pytest -q"')
@@ -98,13 +101,15 @@ def test_case_V31_a_shell_around_the_command():
         "ls " * 5000,
     ],
 )
-def test_case_V32_hard_lines_never_raise_and_equal_themselves(command):
+@pytest.mark.case(id="V32")
+def test_hard_lines_never_raise_and_equal_themselves(command):
     assert shell_syntax.equivalent(command, command)
     assert not shell_syntax.equivalent(command, command + " surely-not-there")
     shell_syntax.tokens(command)
 
 
-def test_case_V32_a_shift_in_quotes_is_no_heredoc():
+@pytest.mark.case(id="V32")
+def test_a_shift_in_quotes_is_no_heredoc():
     assert shell_syntax.is_parsed("python3 -c 'bits=2; print(1 << bits)'")
     assert not shell_syntax.is_parsed("echo 'open")
 

@@ -37,7 +37,8 @@ def test_categories(gold, said, reward, category):
     assert judged(gold, said) == (reward, category)
 
 
-def test_case_V56_searches_are_tolerant_and_clicks_are_not():
+@pytest.mark.case(id="V56")
+def test_searches_are_tolerant_and_clicks_are_not():
     assert judged("search[machine wash shirt]", "search[machine washable shirt]") == (
         1.0,
         "same_search",
@@ -48,7 +49,8 @@ def test_case_V56_searches_are_tolerant_and_clicks_are_not():
     )
 
 
-def test_case_V55_a_second_action_after_an_own_observation_is_cut():
+@pytest.mark.case(id="V55")
+def test_a_second_action_after_an_own_observation_is_cut():
     said = "Action: search[shirt]\nObservation: results\nAction: click[Buy Now]"
     assert judged("search[shirt]", said) == (1.0, "same_search")
     assert judged("click[Buy Now]", said) == (0.0, "other_kind")

@@ -56,7 +56,8 @@ def test_both_harnesses_have_their_own_schema():
     assert judged(LS, LS, harness="terminus_3") == (0.0, "unknown_harness")
 
 
-def test_case_D5_an_early_end_is_not_free():
+@pytest.mark.case(id="D5")
+def test_an_early_end_is_not_free():
     early = terminus("ls -la\n", done=True)
     assert judged(LS, early) == (0.0, "completion_differs")
     assert judged(early, LS) == (0.0, "completion_differs")
@@ -64,7 +65,8 @@ def test_case_D5_an_early_end_is_not_free():
     assert judged(early, LS, "gym") == (0.0, "completion_differs")
 
 
-def test_case_D5_borders_between_commands_are_the_line_ends_typed():
+@pytest.mark.case(id="D5")
+def test_borders_between_commands_are_the_line_ends_typed():
     two = terminus("cd a\n", "ls\n")
     assert judged(two, terminus("cd a\nls\n")) == (1.0, "same")
     assert judged(two, terminus("cd als\n")) == (0.0, "different")
@@ -73,7 +75,8 @@ def test_case_D5_borders_between_commands_are_the_line_ends_typed():
     assert judged(glued, two) == (0.0, "different")
 
 
-def test_case_D5_two_empty_lists_are_a_wait_that_can_be_told_apart():
+@pytest.mark.case(id="D5")
+def test_two_empty_lists_are_a_wait_that_can_be_told_apart():
     assert judged(terminus(), terminus()) == (1.0, "wait")
     assert judged(terminus(), terminus(), "gym") == (1.0, "similar")
     assert judged(terminus(), LS, "gym") == (0.0, "different")

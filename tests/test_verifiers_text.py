@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pivotlab.verifiers import text
 
 
-def test_case_D1_identical_texts_score_one_and_unrelated_ones_never_match():
+@pytest.mark.case(id="D1")
+def test_identical_texts_score_one_and_unrelated_ones_never_match():
     gold = "please refund the order of last week to my card"
     assert text.similarity(gold, gold) == 1.0
     cancel, refund = "cancel order now", "refund order later"
@@ -19,7 +20,8 @@ def test_case_D1_identical_texts_score_one_and_unrelated_ones_never_match():
     assert not text.same_prose(cancel, refund, 0.6)
 
 
-def test_case_D3_one_rule_for_one_word_and_for_two():
+@pytest.mark.case(id="D3")
+def test_one_rule_for_one_word_and_for_two():
     assert text.same_value("Paris", "paris")
     assert text.same_value("New York", "new  york")
     assert not text.same_value("Paris", "London")

@@ -40,6 +40,18 @@ def test_categories(text, reward, category):
     assert (verdict.reward, verdict.category) == (reward, category)
 
 
+@pytest.mark.case(id="V52")
+def test_put_with_half_its_preposition_passes_only_where_asked():
+    context = {"acceptable": ["move mug 1 to desk 2"]}
+    said = Message("assistant", "put mug 1 on desk 2")
+    strict, loose = TextGameVerifier(), TextGameVerifier(loose_put=True)
+    assert strict.verify(candidate(context), said).category == "inadmissible"
+    assert loose.verify(candidate(context), said).category == "acceptable"
+    right = Message("assistant", "put mug 1 in/on desk 2")
+    assert strict.verify(candidate(context), right).category == "acceptable"
+    assert strict.version != loose.version
+
+
 def test_a_candidate_without_an_acceptable_set_is_named():
     verdict = TextGameVerifier().verify(candidate({}), Message("assistant", "look"))
     assert verdict.category == "no_context" and "t:0" in verdict.detail

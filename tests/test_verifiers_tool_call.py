@@ -60,60 +60,70 @@ def test_categories(gold, action, reward, category):
 
 
 @pytest.mark.parametrize("given", ["5", "[]", '{"a":', "nonsense"])
-def test_case_V19_bad_arguments_score_zero(given):
+@pytest.mark.case(id="V19")
+def test_bad_arguments_score_zero(given):
     assert judged(call("weather", city="a"), call("weather", given)) == (
         0.0,
         "bad_arguments",
     )
 
 
-def test_case_V19_empty_arguments_are_none_only_where_nothing_is_required():
+@pytest.mark.case(id="V19")
+def test_empty_arguments_are_none_only_where_nothing_is_required():
     assert judged(call("stop"), call("stop", ""))[0] == 1.0
     assert judged(call("weather", city="a"), call("weather", ""))[0] == 0.0
 
 
-def test_case_V20_an_unparsable_call_never_passes_for_an_empty_one():
+@pytest.mark.case(id="V20")
+def test_an_unparsable_call_never_passes_for_an_empty_one():
     assert judged(call("stop"), call("stop", '{"q": "unterminated')) == (
         0.0,
         "bad_arguments",
     )
 
 
-def test_case_V22_a_call_without_a_name_scores_zero():
+@pytest.mark.case(id="V22")
+def test_a_call_without_a_name_scores_zero():
     action = Message("assistant", "", (ToolCall("", '{"arguments":{}}'),))
     assert judged(call("stop"), action) == (0.0, "unreadable_call")
 
 
-def test_case_V22_blocks_without_a_call_score_zero():
+@pytest.mark.case(id="V22")
+def test_blocks_without_a_call_score_zero():
     for block in ('{"arguments":{}}', "", '{"name": "stop"} {"name": "stop"}'):
         action = tool_call_text.parse(f"<tool_call>{block}</tool_call>")
         assert judged(call("stop"), action)[0] == 0.0
 
 
-def test_case_V24_two_blocks_are_two_calls():
+@pytest.mark.case(id="V24")
+def test_two_blocks_are_two_calls():
     block = '<tool_call>{"name": "weather", "arguments": {"city": "%s"}}</tool_call>'
     action = tool_call_text.parse(block % "Tokyo" + "\n" + block % "Paris")
     paris, tokyo = call("weather", city="Paris"), call("weather", city="Tokyo")
     assert judged(calls(paris, tokyo), action) == (1.0, "match")
 
 
-def test_case_V25_a_wrong_scalar_scores_zero():
+@pytest.mark.case(id="V25")
+def test_a_wrong_scalar_scores_zero():
     assert judged(call("f", base=10), call("f", base=999)) == (0.0, "wrong_value")
 
 
-def test_case_V26_the_direction_is_gold_then_sample():
+@pytest.mark.case(id="V26")
+def test_the_direction_is_gold_then_sample():
     assert judged(call("f", a=1, b=2), call("f", a=1)) == (0.0, "missing_argument")
     assert judged(call("f", a=1), call("f", a=1, b=2)) == (0.0, "unexpected_argument")
 
 
-def test_case_V27_bookkeeping_is_ignored_where_the_list_names_it():
+@pytest.mark.case(id="V27")
+def test_bookkeeping_is_ignored_where_the_list_names_it():
     gold = call("run", command="ls", security_risk="LOW", summary="list files")
     listed = ToolCallVerifier(rules=Rules(frozenset({"security_risk", "summary"})))
     assert judged(gold, call("run", command="ls"), listed) == (1.0, "match")
     assert judged(gold, call("run", command="ls")) == (0.0, "missing_argument")
 
 
-def test_case_V28_parallel_calls_are_matched_as_a_bag():
+@pytest.mark.case(id="V28")
+def test_parallel_calls_are_matched_as_a_bag():
     paris, tokyo = call("weather", city="Paris"), call("weather", city="Tokyo")
     gold = calls(paris, tokyo)
     assert judged(gold, calls(tokyo, paris)) == (1.0, "match")
@@ -124,7 +134,8 @@ def test_case_V28_parallel_calls_are_matched_as_a_bag():
     assert judged(gold, gold, ordered=True) == (1.0, "match")
 
 
-def test_case_V28_a_call_that_fits_both_does_not_strand_the_other():
+@pytest.mark.case(id="V28")
+def test_a_call_that_fits_both_does_not_strand_the_other():
     first = "The user wants a full refund for the cancelled flight"
     second = "The user wants a full refund for the cancelled flight today"
     third = "The user wants full refund for the cancelled flight today please"
@@ -137,13 +148,15 @@ def test_case_V28_a_call_that_fits_both_does_not_strand_the_other():
     assert judged(gold, said, verifier) == (1.0, "match")
 
 
-def test_case_V33_names_with_a_namespace():
+@pytest.mark.case(id="V33")
+def test_names_with_a_namespace():
     gold, said = call("weather", city="a"), call("mcp__1__weather", city="a")
     assert judged(gold, said) == (0.0, "unknown_tool")
     assert judged(gold, said, ToolCallVerifier(namespaces=True)) == (1.0, "match")
 
 
-def test_case_V38_only_the_action_earns_never_the_prefix():
+@pytest.mark.case(id="V38")
+def test_only_the_action_earns_never_the_prefix():
     answer = Message("tool", '{"city": "Paris"}')
     row = candidate(call("weather", city="Paris"), tools=TOOLS, prefix=(answer,))
     assert ToolCallVerifier().verify(row, Message("assistant")).reward == 0.0

@@ -43,7 +43,8 @@ def test_a_command_in_text_is_named_by_its_program():
     assert judge.verify(candidate(gold), say("grep")).category == "no_call"
 
 
-def test_case_V33_namespaced_names_match_only_where_asked_and_unambiguous():
+@pytest.mark.case(id="V33")
+def test_namespaced_names_match_only_where_asked_and_unambiguous():
     tools = (tool("team_create"),)
     said = call("mcp__686f__team_create")
     row = candidate(call("team_create"), tools=tools)

@@ -12,6 +12,10 @@ Departures from the paper:
 3. A truncated action gets reward 0 without asking the verifier, as in profiling.
 4. TRL multiplies the KL term by the importance ratio, which is 1 in value while one
    update follows each generation and makes the gradient that of the reverse KL.
+
+A turn that is constant under the frozen policy is dropped whole before training, by
+`pivots.selection`. A group that turns out constant while training keeps its KL term,
+as Eq. 7 has it, and nothing else of it reaches the gradient.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The set is the honest player's at that state (`candidate.context["acceptable"]`), so a
 lucky guess in a search and any other guess count alike. `put X in/on Y` counts as
-`move X to Y`; nothing else is forgiven.
+`move X to Y`; nothing else is forgiven unless asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ class TextGameVerifier:
     """
 
     name = "text_game"
-    version = "1"
+
+    def __init__(self, loose_put: bool = False):
+        """
+        Args:
+            loose_put: `put X in Y` and `put X on Y` count as `put X in/on Y`.
+        """
+        self.loose_put = loose_put
+        self.version = "2-loose-put" if loose_put else "2"
 
     def verify(self, candidate: Candidate, action: Message) -> Verdict:
         """1.0 for an acceptable command, else 0.0 with the category that says why."""
@@ -29,7 +36,7 @@ class TextGameVerifier:
             return Verdict(0.0, "empty", "no command")
         if "\n" in text:
             return Verdict(0.0, "multiple_lines", text.splitlines()[0])
-        command = normalise(text)
+        command = normalise(text, self.loose_put)
         if command in acceptable:
             return Verdict(1.0, "acceptable", command)
         legal = command in candidate.context.get("admissible", ())

@@ -49,7 +49,8 @@ _FORMS = tuple(
         ("help", "help"),
     )
 )
-_PUT = re.compile(rf"put {_NAME} (?:in/on|in|on) {_NAME}")
+_PUT = re.compile(rf"put {_NAME} in/on {_NAME}")
+_LOOSE_PUT = re.compile(rf"put {_NAME} (?:in/on|in|on) {_NAME}")
 
 
 def parse(command: str) -> tuple[str, ...]:
@@ -61,15 +62,16 @@ def parse(command: str) -> tuple[str, ...]:
     return ()
 
 
-def normalise(command: str) -> str:
+def normalise(command: str, loose_put: bool = False) -> str:
     """The command as the verdict compares it: outer and repeated blanks removed, and
-    the older `put X in/on Y` (also `in`, `on`) written `move X to Y`.
+    the older `put X in/on Y` written `move X to Y`; with `loose_put` also `in` and `on`
+    alone, which no version of ALFWorld understands.
 
     The game itself knows no alias: it answers `put` with "Nothing happens.", as
     ALFWorld of this version does.
     """
     command = " ".join(command.split())
-    match = _PUT.fullmatch(command)
+    match = (_LOOSE_PUT if loose_put else _PUT).fullmatch(command)
     return f"move {match[1]} to {match[2]}" if match else command
 
 

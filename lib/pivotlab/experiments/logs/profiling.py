@@ -7,6 +7,9 @@ leaves in `pivots/`: `summary.csv` (one row a domain), `turns.csv` (one row a tu
 `files.csv` and `skips.csv` (why turns are no candidates), `pivots.trl.parquet` and
 `pivots.gym.jsonl` (the pivots for TRL and NeMo Gym), `explorer.html` (every turn with
 its samples) and `samples/` (what was generated; a second run goes on from there).
+
+Turns of `turns.csv` whose kind is `all_fail` are hard, or their demonstration is wrong:
+look at them in `explorer.html`, and leave out by `--exclude` what is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from pivotlab.engines.protocol import Sampler, Sampling
 from pivotlab.experiments import explorer, runs
 from pivotlab.experiments.figures.pivots import shares_line, turn_table
 from pivotlab.experiments.logs import verifier_choice
-from pivotlab.experiments.logs.summary import summary
+from pivotlab.experiments.logs.summary import depth_note, summary
 from pivotlab.experiments.logs.turns import (
     EMBEDDED,
     REGISTERED,
@@ -147,7 +150,9 @@ def export_explorer(
 
 
 def warnings(
-    turns: Turns, samples: Mapping[str, list[explorer.SeenSample]]
+    turns: Turns,
+    samples: Mapping[str, list[explorer.SeenSample]],
+    profiles: Mapping[str, TurnProfile],
 ) -> list[str]:
     """What the verdicts say about the set-up, per domain (see `verifiers.health`)."""
     rows = [(c, seen.verdict) for c in turns.candidates for seen in samples[c.uid]]
@@ -158,7 +163,8 @@ def warnings(
             f"{cut} of {len(rows)} samples were cut off and failed for it: raise the "
             "number of new tokens, or tell the model the form of an answer (--system)"
         )
-    return found
+    depth = depth_note(list(profiles.values()))
+    return [*found, depth] if depth else found
 
 
 def sample_store(folder: Path, policy: Policy) -> ProfileStore:
@@ -187,6 +193,9 @@ def run(given: argparse.Namespace) -> None:
         limit=given.limit,
         min_reward=given.min_reward,
         system=given.system,
+        exclude=given.exclude,
+        checked=given.action_checks,
+        clean=given.clean,
     )
     print(account(turns))
     if not turns.candidates:
@@ -201,9 +210,10 @@ def run(given: argparse.Namespace) -> None:
     )
     page = given.out / "explorer.html"
     export_explorer(page, turns, profiles, samples, policy, given.lambda_diff)
+    notes = warnings(turns, samples, profiles)
     print(shares_line(list(profiles.values()), given.lambda_diff))
     print(summary(turns.candidates, profiles, given.lambda_diff).round(3).to_string())
-    print("".join(f"note: {text}\n" for text in warnings(turns, samples)), end="")
+    print("".join(f"note: {text}\n" for text in notes), end="")
     print(f"{len(pivots)} pivots of {len(profiles)} turns; open {page.resolve()}")
 
 
@@ -217,6 +227,9 @@ def account(turns: Turns) -> str:
         ]
         lines += [f"  {text}" for text in (*report.warnings, *report.errors[:3])]
     lines += [f"{path}: the rest is not read (--limit)" for path in turns.unread]
+    before, after = turns.observed
+    if before:
+        lines += [f"observations: {before:,} characters, {after:,} after cleaning"]
     lines += [f"  skipped {n}: {why}" for why, n in sorted(turns.skips.items())]
     return "\n".join([*lines, f"{len(turns.candidates)} candidates"])
 
@@ -238,6 +251,9 @@ def parser() -> argparse.ArgumentParser:
     add("--k", type=int, default=8, help="samples per turn")
     add("--limit", type=int, help="most turns a file")
     add("--min-reward", type=float, help="only episodes that earned at least this")
+    add("--action-checks", action="store_true", help="whose checks of actions passed")
+    add("--exclude", nargs="+", default=[], help="uids of trajectories or turns")
+    add("--clean", action="store_true", help="take control codes out of observations")
     add("--system", help="rules put before conversations that have none")
     add("--max-prompt-tokens", type=int, default=4096, help="longer turns are skipped")
     add("--max-new-tokens", type=int, default=256, help="longer samples are cut off")

@@ -11,6 +11,10 @@ from pivotlab.experiments.figures.pivots import subsampled_zero_share
 from pivotlab.intervals import bootstrap_mean
 from pivotlab.pivots.selection import LAMBDA_DIFF, class_shares
 from pivotlab.records import Candidate, TurnProfile
+from pivotlab.theory.group_advantage import mixed_probability
+
+#: A K at which a turn looks constant more often than this is called small.
+OFTEN = 0.5
 
 
 def summary(
@@ -35,6 +39,20 @@ def summary(
         for domain, turns in groups.items()
     ]
     return pd.DataFrame(rows)
+
+
+def depth_note(profiles: Sequence[TurnProfile]) -> str | None:
+    """How often a turn looks constant by chance at this K: p^K + (1 - p)^K.
+
+    p is the mean pass rate of the turns. None where that is 0 or 1: nothing says that
+    another K would help.
+    """
+    rate, k = sum(p.mu for p in profiles) / len(profiles), profiles[0].k
+    if not 0.0 < rate < 1.0:
+        return None
+    chance = 1.0 - mixed_probability(rate, k)
+    text = f"a turn with pass rate {rate:.2f} looks constant at K = {k} in {chance:.0%}"
+    return f"{text} of cases" + ("; sample more (--k)" if chance > OFTEN else "")
 
 
 def zero_signal_rows(
