@@ -1,11 +1,15 @@
 """Endpoints that are well, malformed, slow or refusing; the student as a teacher."""
 
 import json
+import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import pytest
 from episode_toys import RENDERER, TASKS, Stairs, talker
 from test_distillation_teachers import TASK, rollout
@@ -17,6 +21,9 @@ from pivotlab.engines.endpoint import EndpointError
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.textgame.twin import TextGame
+from pivotlab.models.registry import load_model
+from pivotlab.records import Message
+from pivotlab.rendering import Renderer
 from pivotlab.rollouts import SamplerPlayer, Settings, Start, play
 
 GOOD = (
@@ -158,3 +165,50 @@ def test_a_student_that_cannot_report_teaches_nothing_and_is_counted():
     teacher = PromptedTeacher(StudentAsk(model, RENDERER, Sampling(6)), Stairs())
     assert teacher.report(played, 5) == Report()
     assert teacher.counts["malformed_reports"] == 1
+
+
+@contextmanager
+def transformers_serve(folder, log):
+    """The server of transformers itself, on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    entry = "from transformers.cli.transformers import main; main()"
+    words = ["serve", "--host", "127.0.0.1", "--port", str(port), str(folder)]
+    with open(log, "wb") as out:
+        server = subprocess.Popen(
+            [sys.executable, "-c", entry, *words], stdout=out, stderr=out
+        )
+    try:
+        for _ in range(600):
+            time.sleep(0.5)
+            assert server.poll() is None, log.read_text()[-2000:]
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/health").raise_for_status()
+                break
+            except httpx.HTTPError:
+                continue
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@pytest.mark.slow
+def test_a_real_server_answers_as_the_model_does_here(tmp_path):
+    pytest.importorskip("fastapi", reason="needs the extra `server`")
+    model, tokenizer = load_model("tiny")
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    renderer, question = Renderer(tokenizer), "What is 3 + 4?"
+    sampling = Sampling(12, 0.0, (renderer.end_of_turn,))
+    prompt = renderer.prompt_ids((Message("user", question),))
+    ((here,),) = LocalSampler(model).sample([prompt], 1, sampling, [0])
+    with transformers_serve(tmp_path / "model", tmp_path / "log") as url:
+        served = str(tmp_path / "model")
+        ask = EndpointAsk(url, served, max_tokens=12, temperature=0.0)
+        assert ask(question) == renderer.action(here.token_ids).content
+        teacher = PromptedTeacher(ask, TextGame())
+        # So small a model writes no report: the answer is counted as malformed.
+        assert teacher.report(rollout(["look"]), 5) == Report()
+        assert teacher.counts["reports"] == 1 and not teacher.counts["failed_reports"]
