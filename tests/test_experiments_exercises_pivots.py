@@ -1,5 +1,8 @@
 """The checker of notebook 04 accepts the truth and names the known mistakes."""
 
+from itertools import combinations
+
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -29,3 +32,52 @@ def test_the_truth_passes_and_a_stub_is_not_attempted(capsys):
 def test_mistakes_are_named(attempt, hint):
     with pytest.raises(AssertionError, match=hint):
         exercises_pivots.kept_probability(attempt)
+
+
+def counted(s, total, k):
+    """Over all subsets, one by one."""
+    rewards = [1] * s + [0] * (total - s)
+    chosen = list(combinations(rewards, k))
+    return sum(len(set(c)) == 1 for c in chosen) / len(chosen)
+
+
+def integrated(s, k, a, b):
+    """Bayes on a grid of pass rates."""
+    p = (np.arange(400_000) + 0.5) / 400_000
+    weight = p ** (a + s - 1) * (1 - p) ** (b + k - s - 1)
+    return float((p * weight).sum() / weight.sum())
+
+
+def test_independent_answers_pass():
+    assert exercises_pivots.silent_subset(counted)
+    # The grid is exact to 1e-4 where the density has a pole.
+    for case in ((1, 8, 0.3, 0.3), (9, 16, 0.3, 0.3)):
+        s, k, a, b = case
+        assert integrated(*case) == pytest.approx((a + s) / (a + b + k), rel=1e-4)
+    assert exercises_pivots.second_look(lambda s, k, a, b: (a + s) / (a + b + k))
+
+
+@pytest.mark.parametrize(
+    "checker, attempt, hint",
+    [
+        (
+            exercises_pivots.silent_subset,
+            lambda s, n, k: (s / n) ** k + (1 - s / n) ** k,
+            "without replacement",
+        ),
+        (
+            exercises_pivots.silent_subset,
+            lambda s, n, k: 1 - counted(s, n, k),
+            "differ",
+        ),
+        (exercises_pivots.second_look, lambda s, k, a, b: s / k, "part of it is luck"),
+        (
+            exercises_pivots.second_look,
+            lambda s, k, a, b: (b + s) / (a + b + k),
+            "swapped",
+        ),
+    ],
+)
+def test_mistakes_of_the_later_exercises_are_named(checker, attempt, hint):
+    with pytest.raises(AssertionError, match=hint):
+        checker(attempt)

@@ -66,12 +66,15 @@ def _diagnose(cases, answers, mistakes, rtol) -> str:
 
 def _close(answer: Any, right: Any, rtol: float) -> bool:
     try:
-        return bool(np.allclose(answer, right, rtol=rtol, atol=1e-12))
+        return bool(np.allclose(answer, right, rtol, atol=1e-12, equal_nan=True))
     except (TypeError, ValueError):
         return False
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, (np.ndarray, list)):
-        return np.array2string(np.asarray(value), precision=4)
+    if isinstance(value, (np.ndarray, list, tuple)):
+        try:
+            return np.array2string(np.asarray(value), precision=4)
+        except ValueError:  # lists of different lengths
+            return repr(value)
     return f"{value:.6g}" if isinstance(value, (int, float)) else repr(value)

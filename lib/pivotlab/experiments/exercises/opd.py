@@ -34,6 +34,107 @@ def first_pivot(attempt: Callable) -> bool:
     )
 
 
+def paired_effect(attempt: Callable) -> bool:
+    """Mean gain of an intervention over none, a mistake counting once.
+
+    From (with_it, without): two lists with one entry a mistake, the list of its plays
+    (1 won, 0 lost); mistakes may have been played unequally often.
+    """
+
+    def mean(values) -> float:
+        return sum(values) / len(values)
+
+    def gain(with_it, without) -> float:
+        return mean([mean(a) - mean(b) for a, b in zip(with_it, without, strict=True)])
+
+    def pooled(with_it, without) -> float:
+        flat_with, flat_without = (sum(map(list, x), []) for x in (with_it, without))
+        return mean(flat_with) - mean(flat_without)
+
+    return check(
+        "exercise 2",
+        attempt,
+        [
+            ([[1, 1, 1, 0], [0]], [[0, 0, 0, 0], [0]]),
+            ([[1, 0], [1, 1, 1], [0, 1]], [[0, 0], [1, 1, 0], [0, 0]]),
+        ],
+        gain,
+        {
+            "That counts every play once; a mistake played more often weighs more. "
+            "Take the rate of each mistake first.": pooled,
+            "That is success with it; what would have been won anyway?": (
+                lambda with_it, without: mean([mean(a) for a in with_it])
+            ),
+            "With minus without, not the other way round.": (
+                lambda with_it, without: gain(without, with_it)
+            ),
+        },
+    )
+
+
+def chance_of_repair(attempt: Callable) -> bool:
+    """Pr[at least one of G plays takes d needed actions in a row], from (p, d, K, G).
+
+    Each needed action has probability p; the first K of them are carried out for the
+    student (recovery turns), so d - K are left, none below 0.
+    """
+
+    def found(p: float, d: int, k: int, group: int) -> float:
+        return 1 - (1 - p ** max(d - k, 0)) ** group
+
+    return check(
+        "exercise 2",
+        attempt,
+        [(0.1, 3, 0, 8), (0.1, 3, 2, 8), (0.02, 4, 1, 8), (0.3, 1, 2, 4)],
+        found,
+        {
+            "That is one play; the group has G of them.": (
+                lambda p, d, k, group: p ** max(d - k, 0)
+            ),
+            "G times the probability of one play can exceed 1; it is the mean number "
+            "of repairs.": lambda p, d, k, group: group * p ** max(d - k, 0),
+            "The K recovery turns are missing; only d - K are left to chance.": (
+                lambda p, d, k, group: found(p, d, 0, group)
+            ),
+            "With K > d nothing is left to chance; p to a negative power is above 1.": (
+                lambda p, d, k, group: 1 - (1 - p ** (d - k)) ** group
+            ),
+        },
+    )
+
+
+def step_loss(attempt: Callable) -> bool:
+    """Loss of one step at ratio 1 from (rows): one mean over all tokens (Eq. 7).
+
+    Every row is the list of the advantages of its tokens; rows differ in length.
+    """
+
+    def mean(values) -> float:
+        return sum(values) / len(values)
+
+    def pooled(rows) -> float:
+        return -mean([a for row in rows for a in row])
+
+    return check(
+        "exercise 3",
+        attempt,
+        [([[1.0, 1.0, 1.0], [-1.0]],), ([[0.998, 1.0, 1.001], [0.025, 1.25]],)],
+        pooled,
+        {
+            "That is the mean over rows of each row's mean; a short recovery row would "
+            "weigh as much as a long episode.": lambda rows: (
+                -mean([mean(row) for row in rows])
+            ),
+            "A loss is lowered: the objective with a minus.": (
+                lambda rows: -pooled(rows)
+            ),
+            "That is the sum; divide by the number of tokens of the step.": (
+                lambda rows: -sum(a for row in rows for a in row)
+            ),
+        },
+    )
+
+
 def recovery_advantage(attempt: Callable) -> bool:
     """w_rec clip(log q - log p, -delta, delta) of one token (Eq. 5)."""
 

@@ -44,6 +44,76 @@ def same_arguments(attempt: Callable[[dict, dict], bool]) -> bool:
     )
 
 
+def miss_rate(attempt: Callable) -> bool:
+    """Pr[strict = 0 | functional = 1] from two lists of rewards of the same actions;
+    NaN if nothing is functionally right."""
+
+    def missed(strict, functional, of=None) -> float:
+        right = [s for s, f in zip(strict, functional, strict=True) if f >= 1.0]
+        if not right:
+            return float("nan")
+        return sum(s < 1.0 for s in right) / len(of or right)
+
+    return check(
+        "exercise 2",
+        attempt,
+        [
+            ([1, 0, 0, 0], [1, 1, 1, 1]),
+            ([1, 0, 0, 0], [1, 1, 0, 0]),
+            ([0, 0], [0, 0]),
+            ([1, 1, 0], [1, 1, 0.5]),
+        ],
+        missed,
+        {
+            "The condition is functionally right; leave the other actions out of the "
+            "denominator.": lambda strict, functional: missed(
+                strict, functional, strict
+            ),
+            "That is the share exact match rejects of all actions.": (
+                lambda strict, functional: sum(s < 1.0 for s in strict) / len(strict)
+            ),
+            "That is the share exact match finds; the miss rate is the rest.": (
+                lambda strict, functional: 1 - missed(strict, functional)
+            ),
+        },
+    )
+
+
+def precision_recall(attempt: Callable) -> bool:
+    """(precision, recall) of verdicts, from (said, is_right), two lists of booleans.
+
+    NaN where there is nothing to divide by.
+    """
+
+    def share(of: list[bool], hits: int) -> float:
+        return hits / sum(of) if sum(of) else float("nan")
+
+    def quality(said: list[bool], is_right: list[bool]) -> tuple[float, float]:
+        hits = sum(a and b for a, b in zip(said, is_right, strict=True))
+        return share(said, hits), share(is_right, hits)
+
+    def accuracy(said: list[bool], is_right: list[bool]) -> float:
+        return sum(a == b for a, b in zip(said, is_right, strict=True)) / len(said)
+
+    return check(
+        "exercise 3",
+        attempt,
+        [
+            ([True, True, False, False], [True, False, True, True]),
+            ([True, True, True, False, False], [True, True, False, False, False]),
+            ([False, False], [True, False]),
+        ],
+        quality,
+        {
+            "Precision divides by what was accepted, recall by what is right; you have "
+            "them swapped.": lambda said, right: quality(said, right)[::-1],
+            "True negatives are in neither; that is accuracy.": (
+                lambda said, right: (accuracy(said, right),) * 2
+            ),
+        },
+    )
+
+
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
