@@ -3,6 +3,7 @@
 import pytest
 
 from pivotlab.experiments.recomputation import (
+    KEYS,
     KNOWN_MISMATCHES,
     NOT_RECOMPUTABLE,
     RULES,
@@ -33,6 +34,11 @@ def test_only_the_known_mismatch_disagrees(table):
     assert counts["agrees"] == 159
     assert counts["known mismatch"] == len(KNOWN_MISMATCHES) == 1
     assert counts["inputs not printed"] == len(NOT_RECOMPUTABLE) == 29
+
+
+def test_every_check_is_made_once(table):
+    assert not table.duplicated(list(KEYS)).any()
+    assert (table[table["status"] == "agrees"]["inputs"] != "").all()
 
 
 def test_hand_worked_numbers(table):

@@ -15,6 +15,8 @@ import pandas as pd
 
 from pivotlab.experiments.reported import PIVOTOPD, PIVOTRL, Cell, block
 
+#: Columns that identify a row of the report.
+KEYS = ("paper", "table", "row", "column", "rule", "inputs")
 #: Name of a rule -> the computation on the inputs in order.
 RULES: dict[str, Callable[..., float]] = {
     "same number": lambda a: a,
@@ -54,7 +56,7 @@ OUT_OF_DOMAIN = (
     "MMLU-ProX",
     "WMT24++",
 )
-_TABLE_4 = (
+TABLE_4 = (
     "D_adv + functional (full PivotRL)",
     "D_cand + functional (no pivot filtering)",
     "D_cand + strict",
@@ -128,9 +130,10 @@ def report(reported: pd.DataFrame) -> pd.DataFrame:
         reported: of `reported.load_reported`.
 
     Returns:
-        paper, table, row, column, rule, inputs, printed, recomputed, difference
-        (printed minus recomputed), tolerance, status and reason. The status is
-        "agrees", "known mismatch", "unexpected mismatch" or "inputs not printed".
+        paper, table, row, column, rule, inputs (table | row | column of each), printed,
+        recomputed, difference (printed minus recomputed), tolerance, status and reason.
+        The status is "agrees", "known mismatch", "unexpected mismatch" or "inputs not
+        printed".
     """
     cells = reported.set_index(list(Cell._fields))[["number", "half_unit"]]
     known = {Cell(*key): tuple(row) for key, row in cells.iterrows()}
@@ -138,7 +141,7 @@ def report(reported: pd.DataFrame) -> pd.DataFrame:
     for cell in NOT_RECOMPUTABLE:
         row = {**cell._asdict(), "printed": known[cell][0]}
         rows.append(row | {"status": "inputs not printed"})
-    return pd.DataFrame(rows).fillna({"rule": "", "reason": ""})
+    return pd.DataFrame(rows).fillna({"rule": "", "inputs": "", "reason": ""})
 
 
 def _row(check: Check, known: dict[Cell, tuple[float, float]]) -> dict:
@@ -157,7 +160,7 @@ def _row(check: Check, known: dict[Cell, tuple[float, float]]) -> dict:
     return {
         **check.target._asdict(),
         "rule": check.rule,
-        "inputs": len(values),
+        "inputs": "; ".join(" | ".join(cell[1:]) for cell in check.inputs),
         "printed": printed,
         "recomputed": recomputed,
         "difference": printed - recomputed,
@@ -224,9 +227,9 @@ def _pivotrl_results() -> Iterator[Check]:
 
 
 def _pivotrl_ablations() -> Iterator[Check]:
-    full, unfiltered, strict, sft = _TABLE_4
+    full, unfiltered, strict, sft = TABLE_4
     tau = Cell(PIVOTRL, "Table 4", full, IN_DOMAIN[0])
-    for row in _TABLE_4:
+    for row in TABLE_4:
         gain = tau._replace(row=row, column="gain over base")
         yield _delta(gain, tau._replace(row=row), tau._replace(row="base"))
     pairs = {"pivot filtering": (full, unfiltered)}

@@ -1,0 +1,275 @@
+"""The PivotRL paper's tables and figures as far as numbers are known, beside ours.
+
+The paper's models, data and benchmarks are not ours: a pair shows the same question
+asked twice, never one measurement repeated. Ours are greedy shares on the household
+game and on skills that have nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pivotlab.experiments.figures.comparison import success_rows
+from pivotlab.experiments.figures.own_panels import (
+    PIVOTRL_ARMS,
+    after,
+    cost_lines,
+    curve_lines,
+    last_common_step,
+    retention_changes,
+    silence_lines,
+    silent_rows,
+    success_bars,
+)
+from pivotlab.experiments.figures.papers import Pair, Panel, note_panel, rows_of
+from pivotlab.experiments.own_records import OwnRecords
+from pivotlab.experiments.recomputation import TABLE_4
+from pivotlab.experiments.reported import PIVOTRL, block
+
+DECODING = "greedy"
+_MAIN = {arm: PIVOTRL_ARMS[arm] for arm in ("base", "sft", "functional/pivots")}
+_TRAINED = {"sft": "SFT", "functional/pivots": "PivotRL"}
+_SELECTION = {
+    "base": "base",
+    "sft": "SFT",
+    "functional/random": "random turns",
+    "functional/pivots": "pivots",
+}
+_SEEDS = "bars are means over seeds with 95 % t intervals (one seed: Wilson)."
+
+
+def pairs(reported: pd.DataFrame, own: OwnRecords) -> list[Pair]:
+    """All pairs, in the paper's order."""
+    makers = (
+        silent_turns,
+        table_1,
+        table_2,
+        table_3,
+        table_4,
+        table_5,
+        table_6,
+        figure_1,
+        figure_2,
+        figure_3,
+    )
+    return [make(reported, own) for make in makers]
+
+
+def _printed(reported: pd.DataFrame, table: str, *columns: str) -> pd.DataFrame:
+    own = block(reported, PIVOTRL, table)
+    return rows_of(own[own["column"].isin(columns)])
+
+
+def silent_turns(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Share of turns at which every sample gets the same reward (Section 3)."""
+    paper = _printed(reported, "Section 3", "all samples equal (%)")
+    return Pair(
+        "10_pivotrl_silent_turns",
+        (Panel("Paper: random turns", "turns without signal (%)", paper),),
+        (
+            Panel(
+                "Ours: the game's turns", "turns without signal (%)", silent_rows(own)
+            ),
+        ),
+        "turns of τ²-Bench and SWE-Bench whose samples are all right or all wrong; the "
+        "number of samples is not printed.",
+        "the same share for K samples a turn, 95 % Wilson intervals.",
+    )
+
+
+def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """In-domain accuracy with equal data."""
+    paper = _printed(reported, "Table 1", "base", "SFT", "PivotRL")
+    paper = paper[paper["row"] != "mean gain over base"]
+    arms = own.table("pivotrl_arms")
+    steps = last_common_step(arms, list(_MAIN))
+    columns = {
+        "rooms seen": {"splits": ("valid_seen",)},
+        "rooms unseen": {"splits": ("valid_unseen",)},
+    }
+    bars = success_bars(arms, _MAIN, DECODING, columns, steps)
+    return Pair(
+        "10_pivotrl_table_1",
+        (Panel("Paper: in domain", "accuracy (%)", paper),),
+        (Panel(f"Ours: in domain{after(steps)}", "games won (%)", bars),),
+        "Table 1, base, SFT and PivotRL on the same data.",
+        f"greedy success on held-out games after {steps} steps; {_SEEDS}",
+    )
+
+
+def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Change on what was not trained."""
+    paper = _printed(reported, "Table 2", "delta SFT", "delta PivotRL")
+    paper["column"] = paper["column"].str.removeprefix("delta ")
+    paper["row"] = paper["row"].replace("average", "average (printed)")
+    retention = own.table("pivotrl_retention")
+    steps = last_common_step(retention, list(_TRAINED))
+    changes = retention_changes(retention, _TRAINED, DECODING, steps)
+    return Pair(
+        "10_pivotrl_table_2",
+        (Panel("Paper: out of domain", "change over the base (points)", paper),),
+        (
+            Panel(
+                f"Ours: unrelated skills{after(steps)}",
+                "change over the base (points)",
+                changes,
+            ),
+        ),
+        "Table 2, change averaged over the four training domains.",
+        f"greedy accuracy on skills that no arm trains, after {steps} steps, minus the "
+        f"base's; {_SEEDS}",
+    )
+
+
+def table_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Change after training on one domain; only fragments are known."""
+    paper = _printed(reported, "Table 3", "delta SFT", "delta PivotRL")
+    paper["column"] = paper["column"].str.removeprefix("delta ")
+    text = "no counterpart: we train on one domain"
+    return Pair(
+        "10_pivotrl_table_3",
+        (Panel("Paper: after terminal data", "change over the base (points)", paper),),
+        (note_panel("Ours", text),),
+        "Table 3, the known cells; every other cell is unknown.",
+        "",
+    )
+
+
+def table_4(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Ablation of turns and reward."""
+    paper = _printed(reported, "Table 4", "τ²-Bench")
+    missing = {"row": "D_adv + strict", "column": "τ²-Bench"}
+    missing |= {"note": "not in the paper", "provenance": ""}
+    paper = pd.concat([paper, pd.DataFrame([missing])], ignore_index=True)
+    full, unfiltered, strict, sft = TABLE_4
+    order = ["base", sft, strict, unfiltered, "D_adv + strict", full]
+    paper = paper.set_index("row").loc[order].reset_index()
+    arms = own.table("pivotrl_arms")
+    steps = last_common_step(arms, list(PIVOTRL_ARMS))
+    bars = success_bars(arms, PIVOTRL_ARMS, DECODING, {"greedy": {}}, steps)
+    return Pair(
+        "10_pivotrl_table_4",
+        (Panel("Paper: τ²-Bench", "accuracy (%)", paper),),
+        (Panel(f"Ours: the game{after(steps)}", "games won (%)", bars),),
+        "Table 4. D_cand: random turns, D_adv: pivots, strict: exact match. The row "
+        'that the paper calls "without functional reward" drops the filter too.',
+        f"greedy success over both splits after {steps} steps, with the cell that the "
+        f"paper leaves out and a placebo; {_SEEDS}",
+    )
+
+
+def table_5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """A large model before and after its RL stage."""
+    paper = _printed(reported, "Table 5", "before", "after")
+    text = "no counterpart: no model of ours went through such a stage"
+    return Pair(
+        "10_pivotrl_table_5",
+        (Panel("Paper: Nemotron-3-Super", "accuracy (%)", paper),),
+        (note_panel("Ours", text),),
+        "Table 5. The stage mixes PivotRL with other RL: the gain is not PivotRL's "
+        "alone.",
+        "",
+    )
+
+
+def table_6(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Selection of turns, domain by domain."""
+    printed = ("airline", "retail", "telecom", "average")
+    paper = _swapped(_printed(reported, "Table 6", *printed))
+    arms = own.table("pivotrl_arms")
+    steps = last_common_step(arms, list(_SELECTION))
+    types = sorted(set(arms["task_type"]) - {"all"})
+    columns = {t.replace("_", " "): {"task_type": t} for t in types} | {"all": {}}
+    bars = success_bars(arms, _SELECTION, DECODING, columns, steps)
+    return Pair(
+        "10_pivotrl_table_6",
+        (Panel("Paper: τ² by domain", "accuracy (%)", paper),),
+        (Panel(f"Ours: by task{after(steps)}", "games won (%)", _swapped(bars)),),
+        "Table 6, selection rule by domain and on average.",
+        f"greedy success by type of task after {steps} steps; {_SEEDS}",
+    )
+
+
+def _swapped(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows as series and series as rows."""
+    return rows.rename(columns={"row": "column", "column": "row"})
+
+
+def figure_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """What equal success costs, single turns against episodes."""
+    paper = _printed(reported, "Figure 1", "rollout turns (thousands)", "step")
+    costs = paper[paper["column"] != "step"]
+    lines = cost_lines(own.table("e2e_vs_pivot"), DECODING)
+    label, title = "rollout turns (thousands)", "Paper: cost of 32.67 % on SWE-Bench"
+    return Pair(
+        "10_pivotrl_figure_1",
+        (Panel(title, label, costs[costs["row"] != "E2E RL over PivotRL"]),),
+        (Panel("Ours: pivots and episodes", "games won (%)", lines, "lines", x=label),),
+        "Figure 1, rollout turns until both reach the same accuracy (PivotRL at step "
+        "130, end-to-end RL at about step 72). The curves are known as an image only.",
+        "greedy success against rollout turns, those of profiling charged to the "
+        "pivots; means over seeds with 95 % t intervals.",
+    )
+
+
+def figure_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Accuracy against training step, pivots against random turns."""
+    arms = own.table("pivotrl_arms")
+    labels = {"functional/pivots": "pivots", "functional/random": "random turns"}
+    labels |= {"sft": "SFT"}
+    rows = success_rows(arms)
+    lines = curve_lines(rows[rows["decoding"] == DECODING], "success", labels)
+    printed = block(reported, PIVOTRL, "Table 6").set_index(["row", "column"])["value"]
+    text = (
+        "The curves are known as an image only and are not redrawn.\nKnown: pivots end "
+        f"above random turns (Table 6: {printed['low reward mean (D_adv)', 'average']} "
+        f"and {printed['random turns (D_cand)', 'average']} %), both above the SFT "
+        f"line ({printed['SFT', 'average']} %)."
+    )
+    return Pair(
+        "10_pivotrl_figure_2",
+        (note_panel("Paper: τ² against step", text, _image(reported, "Figure 2")),),
+        (
+            Panel(
+                "Ours: success against step",
+                "games won (%)",
+                lines,
+                "lines",
+                x="optimizer steps",
+            ),
+        ),
+        "Figure 2, an image.",
+        "greedy success over both splits; means over seeds with 95 % t intervals (one "
+        "seed: Wilson).",
+    )
+
+
+def figure_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
+    """Reward spread within a batch against training step."""
+    labels = {"functional/pivots": "pivots", "functional/random": "random turns"}
+    lines = silence_lines(own.table("pivotrl_training"), labels)
+    text = (
+        "The curves are known as an image only and are not redrawn.\nKnown: the spread "
+        "collapses early on random turns; on pivots it stays higher for longer and "
+        "saturates too."
+    )
+    return Pair(
+        "10_pivotrl_figure_3",
+        (note_panel("Paper: reward std", text, _image(reported, "Figure 3")),),
+        (
+            Panel(
+                "Ours: reward std in training",
+                "std of rewards",
+                lines,
+                "lines",
+                x="optimizer steps",
+            ),
+        ),
+        "Figure 3, an image.",
+        "standard deviation of the rewards of a batch, every tenth step; mean and "
+        "range over seeds.",
+    )
+
+
+def _image(reported: pd.DataFrame, table: str) -> pd.DataFrame:
+    return rows_of(block(reported, PIVOTRL, table))

@@ -1,0 +1,78 @@
+"""PivotOPD's tables and figures: printed values as printed, ours from records."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import pytest
+from paper_records import write_records
+
+from pivotlab.experiments.figures import papers, papers_pivotopd
+from pivotlab.experiments.own_records import OwnRecords
+from pivotlab.experiments.reported import PIVOTOPD, load_reported, wide
+
+NAMES = ["counterfactual", "table_1", "table_2", "figure_3", "figure_5", "figure_6"]
+NAMES += ["table_s1", "table_s5", "swe"]
+
+
+@pytest.fixture(scope="module")
+def reported():
+    return load_reported()
+
+
+@pytest.fixture(scope="module")
+def pairs(reported, tmp_path_factory):
+    own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
+    return {p.name: p for p in papers_pivotopd.pairs(reported, own)}
+
+
+def side(pairs, name, which, place=0):
+    rows = getattr(pairs[f"10_pivotopd_{name}"], which)[place].rows
+    return rows.pivot(index="row", columns="column", values="value")
+
+
+def test_every_table_and_figure_has_its_pair(pairs):
+    assert list(pairs) == [f"10_pivotopd_{name}" for name in NAMES]
+
+
+def test_the_main_tables_are_complete(pairs, reported):
+    for place, student in enumerate(("Qwen3-1.7B", "Qwen3-8B")):
+        printed = wide(reported, PIVOTOPD, f"Table 1, {student}")
+        drawn = side(pairs, "table_1", "paper", place)
+        assert drawn.loc[printed.index, printed.columns].equals(printed)
+    assert side(pairs, "table_2", "paper").shape == (6, 7)
+
+
+def test_printed_values_reach_the_panels(pairs):
+    rows = pairs["10_pivotopd_counterfactual"].paper[0].rows.set_index("row")
+    oracle = rows.loc["oracle at the pivot", ["value", "lo", "hi"]]
+    assert oracle.tolist() == [59.0, 48.3, 69.8] and len(rows) == 6
+    final = side(pairs, "figure_5", "paper")["final rate"]
+    assert final["PivotOPD"] == 72.7 and final["base"] == 8.3
+    assert side(pairs, "table_s5", "paper").loc["K=2", "total"] == 94.2
+    assert side(pairs, "swe", "paper")["resolve rate"].max() == 73.0
+    gains = side(pairs, "figure_6", "paper").iloc[:, 0]
+    assert gains["WebShop (best K = 1)"] == 21.5
+    agreed = side(pairs, "table_s1", "paper")
+    assert agreed.loc["Qwen3.5-122B-A10B on Qwen3-8B"].tolist() == [84.4, 28.1]
+
+
+def test_own_panels_are_filled_from_records(pairs):
+    for pair in pairs.values():
+        assert all(len(panel.rows) for panel in pair.own), pair.name
+        assert papers.numbers(pair)["own"].notna().any()
+    bars = side(pairs, "figure_6", "own")
+    assert list(bars.index) == [f"K={k}" for k in range(4)]
+    assert set(bars.columns) == {"success", "recovered"}
+    order = pairs["10_pivotopd_counterfactual"].own[0].rows["row"].tolist()
+    assert order == ["none", "oracle at the pivot"], "in the paper's order"
+    lines = pairs["10_pivotopd_figure_5"].own[1]
+    assert lines.kind == "lines" and lines.rows["row"].max() == 30
+
+
+def test_without_records_every_pair_is_still_made(reported, tmp_path):
+    found = papers_pivotopd.pairs(reported, OwnRecords(tmp_path))
+    assert len(found) == len(NAMES)
+    for pair in found:
+        assert all(panel.rows.empty for panel in pair.own)
+        assert papers.caption(pair).endswith("Ours: no own record yet.")

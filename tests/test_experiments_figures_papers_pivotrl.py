@@ -1,0 +1,88 @@
+"""PivotRL's tables and figures: printed values as printed, ours from records."""
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import numpy as np
+import pytest
+from paper_records import write_records
+
+from pivotlab.experiments.figures import papers, papers_pivotrl
+from pivotlab.experiments.own_records import OwnRecords
+from pivotlab.experiments.reported import PIVOTRL, load_reported, wide
+
+NAMES = ["silent_turns", *(f"table_{n}" for n in range(1, 7))]
+NAMES += [f"figure_{n}" for n in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def reported():
+    return load_reported()
+
+
+@pytest.fixture(scope="module")
+def pairs(reported, tmp_path_factory):
+    own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
+    return {p.name: p for p in papers_pivotrl.pairs(reported, own)}
+
+
+def side(pairs, name, which):
+    (panel,) = getattr(pairs[f"10_pivotrl_{name}"], which)
+    return panel.rows.pivot(index="row", columns="column", values="value")
+
+
+def test_every_table_and_figure_has_its_pair(pairs):
+    assert list(pairs) == [f"10_pivotrl_{name}" for name in NAMES]
+
+
+def test_printed_values_reach_the_panels(pairs, reported):
+    table = side(pairs, "table_1", "paper")
+    assert table.loc["BrowseComp", "PivotRL"] == 11.3 and table.shape == (4, 3)
+    assert side(pairs, "table_2", "paper").loc["AIME25", "SFT"] == -19.72
+    table = side(pairs, "table_3", "paper")
+    assert np.isnan(table.loc["MATH500", "PivotRL"])
+    assert side(pairs, "table_4", "paper").shape == (6, 1)
+    assert side(pairs, "table_5", "paper").loc["τ²-Bench", "after"] == 64.0
+    printed = wide(reported, PIVOTRL, "Table 6")
+    assert side(pairs, "table_6", "paper").T.loc["SFT"].to_dict() == (
+        printed.loc["SFT"].to_dict()
+    )
+    turns = side(pairs, "figure_1", "paper")["rollout turns (thousands)"]
+    assert turns.to_dict() == {"E2E RL": 542.0, "PivotRL": 133.0}
+    assert side(pairs, "silent_turns", "paper").to_numpy().tolist() == [[71.0]]
+
+
+def test_the_cell_that_the_paper_leaves_out_says_so(pairs):
+    rows = pairs["10_pivotrl_table_4"].paper[0].rows.set_index("row")
+    assert rows.loc["D_adv + strict", "note"] == "not in the paper"
+    assert rows["value"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("name", ["figure_2", "figure_3"])
+def test_curves_known_as_images_are_not_redrawn(pairs, name):
+    (panel,) = pairs[f"10_pivotrl_{name}"].paper
+    assert panel.kind == "note" and "as an image only" in panel.text
+    assert panel.rows["value"].isna().all()
+
+
+def test_own_panels_are_filled_from_records(pairs):
+    without = {"table_3", "table_5"}
+    for name in NAMES:
+        (panel,) = pairs[f"10_pivotrl_{name}"].own
+        assert panel.rows.empty == (name in without), name
+        assert name not in without or "no counterpart" in panel.text
+    own = side(pairs, "table_1", "own")
+    assert list(own.columns) == ["rooms seen", "rooms unseen"]
+    assert own.loc["base", "rooms seen"] == pytest.approx(20)
+    assert pairs["10_pivotrl_table_1"].own[0].title.endswith("40 steps")
+
+
+def test_without_records_every_pair_is_still_made(reported, tmp_path):
+    found = papers_pivotrl.pairs(reported, OwnRecords(tmp_path))
+    assert len(found) == len(NAMES)
+    for pair in found:
+        (panel,) = pair.own
+        assert panel.rows.empty
+        assert panel.text == papers.NO_RECORD or "no counterpart" in panel.text
+        assert papers.numbers(pair)["own"].isna().all()
