@@ -12,6 +12,9 @@ A step is right when it is of the expert's kind and
 - lookup: the same text. Answer: equal after normalising, as in Search-R1 (lower case,
   no articles and punctuation); `candidate.context["answers"]` may list more right ones.
 
+A candidate that knows its state (its context has an acceptable set, as episodes of this
+library have) is judged by what its query brings, see `evidence`.
+
 The paper gives no details of its search verifier; this is our reading of "serves the
 evidence need".
 """
@@ -19,14 +22,15 @@ evidence need".
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from pivotlab.environments.search_qa.answers import exact_match
 from pivotlab.records import Candidate, Message, ToolCall, Verdict
 from pivotlab.trajectories import react
 from pivotlab.verifiers import arguments, matching, text
+from pivotlab.verifiers.evidence import EvidenceVerifier
 from pivotlab.verifiers.message import MessageVerifier
 from pivotlab.verifiers.protocol import Verifier
 
@@ -41,8 +45,6 @@ _LINE = re.compile(
     r"^(?:Action(?: \d+)?: *)?(Search|Lookup|Finish)\[(.*)\]", re.MULTILINE | re.I
 )
 _LINE_KINDS = {"search": "search", "lookup": "lookup", "finish": "answer"}
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
 #: More queries or pages in one step, or more calls, are broken output.
 _MOST, _MOST_CALLS = 50, 16
 
@@ -58,23 +60,34 @@ class Step:
 class SearchVerifier:
     """Categories: same_need, same_page, same_text, same_answer (reward 1); no_step,
     other_kind, unreadable_step, too_many, other_need, other_page, other_text,
-    other_answer, and those of the text rule for turns without a step.
+    other_answer, those of the text rule for turns without a step, and those of
+    `evidence` for candidates that know their state.
     """
 
     name = "search"
     version = "1"
 
-    def __init__(self, floor: float = 0.5, message: Verifier | None = None):
+    def __init__(
+        self,
+        floor: float = 0.5,
+        message: Verifier | None = None,
+        state: Verifier | None = None,
+    ):
         """
         Args:
             floor: least share of common content words of two queries, in [0, 1].
             message: judges turns in which the expert only talks.
+            state: judges candidates that know their state; the generated
+                encyclopedia's by default.
         """
         self.floor = floor
         self.message = message or MessageVerifier()
+        self.state = state or EvidenceVerifier()
 
     def verify(self, candidate: Candidate, action: Message) -> Verdict:
         """1.0 iff the step serves what the expert's step serves."""
+        if candidate.context.get("acceptable"):
+            return self.state.verify(candidate, action)
         gold, said = step_of(candidate.expert), step_of(action)
         if gold is None:
             return self.message.verify(candidate, action)
@@ -98,8 +111,8 @@ class SearchVerifier:
         if gold.kind == "answer":
             more = candidate.context.get("answers")
             allowed = [*gold.values, *(more if isinstance(more, list | tuple) else ())]
-            wanted = {answer_form(a) for a in allowed if isinstance(a, str)}
-            return answer_form(said.values[0]) in wanted
+            short = [a[: text.LONGEST] for a in allowed if isinstance(a, str)]
+            return exact_match(said.values[0][: text.LONGEST], short)
         if gold.kind == "lookup":
             return text.same_value(gold.values[0].casefold(), said.values[0].casefold())
         same = self.same_query if gold.kind == "search" else same_page
@@ -139,12 +152,6 @@ def step_of(message: Message) -> Step | None:
 def same_page(gold: str, said: str) -> bool:
     """Do two addresses name one page (scheme, `www.`, fragment, last slash aside)?"""
     return _address(gold) == _address(said)
-
-
-def answer_form(answer: str) -> str:
-    """Answer as the exact-match score of Search-R1 sees it."""
-    plain = answer[: text.LONGEST].lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
 def _of_calls(calls: Sequence[ToolCall]) -> Step:

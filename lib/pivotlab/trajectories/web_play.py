@@ -1,0 +1,170 @@
+"""Episodes of the shop and of search QA as conversations, every turn labelled.
+
+As with the household game, the player's actions are the assistant messages, and an
+honest player watches whoever plays: `contexts` of each assistant message holds
+
+    task        the task id
+    acceptable  the honest player's acceptable actions at this state, sorted; queries
+                only as far as they really bring what is looked for
+    admissible  what the environment would carry out (a free text as its form)
+    phase       what the honest player is about
+    honest      one acceptable action: the one played if it is acceptable, else drawn
+    serving     lower-case ids of products, one of which a query should show on its
+                first page (shop, phase search)
+    needed      positions of passages, one of which a query should bring (search QA,
+                phase search)
+    answers     right answers (search QA)
+
+so that any query is judged by what it brings, not by its words (see
+`verifiers.shop_state` and `verifiers.evidence`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from pivotlab.environments import search_qa, shop
+from pivotlab.environments.protocol import Environment
+from pivotlab.environments.search_qa.environment import SearchQA
+from pivotlab.environments.search_qa.environment import read_action as read_turn
+from pivotlab.environments.search_qa.players import HonestReader
+from pivotlab.environments.shop import actions
+from pivotlab.environments.shop.catalogue import Catalogue
+from pivotlab.environments.shop.environment import Shop
+from pivotlab.environments.shop.players import HonestShopper, Wants
+from pivotlab.environments.textgame.players import Player
+from pivotlab.records import Message, Trajectory
+
+SHOP_SYSTEM = """You buy what an instruction asks for in a web shop. Answer every page \
+with one action, nothing else:
+search[words] on the search page | click[value] for anything the page shows: a product \
+id, an option, back to search, < prev, next >, description, features, buy now
+Choose every option the instruction names before you buy. You can buy once."""
+SEARCH_SYSTEM = """You answer questions by searching an encyclopedia. Answer every \
+message with one of:
+<search>words</search> to see the three best passages
+<answer>the answer</answer> when you know it, as short as possible
+Look up one thing at a time. You can answer once."""
+
+#: (what a watcher accepts now, its phase, further context), asked before every action.
+Label = Callable[[], tuple[tuple[str, ...], str, dict[str, Any]]]
+
+
+def play_shop(
+    task: str,
+    player: Player,
+    rng: random.Random,
+    *,
+    catalogue: Catalogue | None = None,
+    max_turns: int = shop.MAX_TURNS,
+    system: str | None = None,
+    uid: str | None = None,
+) -> Trajectory:
+    """One purchase, to its end or for `max_turns` actions; `reward` is WebShop's.
+
+    Raises:
+        ValueError: `task` names no task of the catalogue (default: the generated one).
+    """
+    env = Shop(catalogue)
+    watcher = HonestShopper(Wants.of(env.catalogue.goal(task)))
+
+    def label() -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        accepted, phase = watcher.acceptable()
+        if phase != "search":
+            return accepted, phase, {}
+        serving = watcher.serving(env.catalogue)
+        queries = {a: actions.read(a).value for a in accepted}
+        good = [
+            a for a, query in queries.items() if env.catalogue.shows(query, serving)
+        ]
+        return tuple(good) or accepted, phase, {"serving": list(serving)}
+
+    return _play(env, task, player, watcher, label, rng, "shop", max_turns, system, uid)
+
+
+def play_search(
+    task: str,
+    player: Player,
+    rng: random.Random,
+    *,
+    library: search_qa.Library | None = None,
+    max_turns: int = search_qa.MAX_TURNS,
+    system: str | None = None,
+    uid: str | None = None,
+) -> Trajectory:
+    """One question, to its answer or for `max_turns` turns; `reward` is exact match.
+
+    Raises:
+        ValueError: `task` names no question of the library (default: the generated
+            encyclopedia).
+    """
+    env = SearchQA(library) if library else SearchQA()
+    corpus, question = env.library(task)
+    watcher = HonestReader((corpus, question) if library else None)
+
+    def label() -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        accepted, phase = watcher.acceptable()
+        more: dict[str, Any] = {"answers": list(question.answers)}
+        missing = env.missing()
+        if phase != "search" or not missing:
+            return accepted, phase, more
+        more["needed"] = sorted(missing[0])
+        queries = {a: read_turn(a).value for a in accepted}
+        good = [
+            a
+            for a, query in queries.items()
+            if missing[0] & set(corpus.search(query, search_qa.PER_SEARCH))
+        ]
+        return tuple(good) or accepted, phase, more
+
+    return _play(
+        env, task, player, watcher, label, rng, "search", max_turns, system, uid
+    )
+
+
+def _play(
+    env: Environment,
+    task: str,
+    player: Player,
+    watcher: Player,
+    label: Label,
+    rng: random.Random,
+    domain: str,
+    max_turns: int,
+    system: str | None,
+    uid: str | None,
+) -> Trajectory:
+    first = env.reset(task)
+    watcher.start(first)
+    player.start(first)
+    messages = [Message("system", system)] if system is not None else []
+    messages.append(Message("user", first))
+    contexts: dict[int, dict[str, Any]] = {}
+    reward, done = 0.0, False
+    while not done and len(contexts) < max_turns:
+        admissible = env.admissible()
+        accepted, phase, more = label()
+        action = player.act(admissible, rng)
+        contexts[len(messages)] = {
+            "task": task,
+            "acceptable": list(accepted),
+            "admissible": admissible,
+            "phase": phase,
+            "honest": action if action in accepted else rng.choice(accepted),
+            **more,
+        }
+        observation, reward, done = env.step(action)
+        watcher.observe(observation)
+        player.observe(observation)
+        messages += [Message("assistant", action), Message("user", observation)]
+    return Trajectory(
+        uid=uid or f"{domain}/{task}/{player.name}",
+        messages=tuple(messages),
+        domain=domain,
+        source=player.name,
+        reward=reward,
+        meta={"task": task, "turns": len(contexts)},
+        contexts=contexts,
+    )
