@@ -8,6 +8,7 @@ the mixture. What results was an expert a little earlier, and is documented as s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pivotlab.models import tiny
 from pivotlab.models.conversations import Games, Source, skill_source
 from pivotlab.models.pretraining import Batching, Run, Stage, train
 from pivotlab.models.skills import SKILLS, UNLEARNT
-from pivotlab.models.tokenizer import build_tokenizer
+from pivotlab.models.tokenizer import Vocabulary, build_tokenizer
 
 #: Probability that a player slips, per turn, in the games where it does.
 SLIPS = 0.12
@@ -116,7 +117,21 @@ class Made:
     history: list[dict[str, Any]]
 
 
-def follow(recipe: Recipe, folder: Path, workers: int = 1) -> Made:
+@dataclass(frozen=True)
+class Subject:
+    """Whom a recipe makes: a vocabulary, sources of text, and the model's card."""
+
+    vocabulary: Callable[[], Vocabulary]
+    sources: Callable[[], dict[str, Source]]
+    card: Callable[[dict[str, Any]], str]
+
+
+TINY = Subject(tiny.vocabulary, sources, tiny.model_card)
+
+
+def follow(
+    recipe: Recipe, folder: Path, workers: int = 1, subject: Subject = TINY
+) -> Made:
     """Carry out a recipe; a run that was stopped goes on where it was.
 
     Args:
@@ -124,15 +139,16 @@ def follow(recipe: Recipe, folder: Path, workers: int = 1) -> Made:
         folder: gets the checkpoints, and the model after each stage under the name of
             the stage.
         workers: threads, each with a row of the batch; they change no number.
+        subject: whom to make.
     """
-    tokenizer = build_tokenizer(tiny.vocabulary())
+    tokenizer = build_tokenizer(subject.vocabulary())
     model = tiny.build_model(tokenizer, recipe.seed)
     history: list[dict[str, Any]] = []
     for stage in recipe.stages:
-        run = Run(
-            model, tokenizer, sources(), stage, recipe.batching, recipe.seed, workers
-        )
+        texts = subject.sources()
+        run = Run(model, tokenizer, texts, stage, recipe.batching, recipe.seed, workers)
         rows = train(run, folder / f"{stage.name}.pt")
         history += [{"stage": stage.name, **row} for row in rows]
-        tiny.save(model, tokenizer, folder / stage.name, facts(recipe))
+        target = folder / stage.name
+        tiny.save(model, tokenizer, target, facts(recipe), subject.card)
     return Made(model, tokenizer, history)

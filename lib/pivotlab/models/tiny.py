@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,11 @@ def save(
     tokenizer: PreTrainedTokenizerFast,
     target: Path,
     recipe: dict[str, Any],
+    card: Callable[[dict[str, Any]], str] | None = None,
 ) -> str:
     """Write weights, tokenizer, recipe with the weights' hash, and the model card.
+
+    `card` words the card of another model of this architecture.
 
     Returns:
         The SHA-256 of the weights.
@@ -121,7 +125,7 @@ def save(
     parameters = sum(p.numel() for p in model.parameters())
     facts = {**recipe, "parameters": parameters, "sha256": digest}
     _write(target / RECIPE, json.dumps(facts, indent=1, sort_keys=True) + "\n")
-    _write(target / "README.md", model_card(facts))
+    _write(target / "README.md", (card or model_card)(facts))
     return digest
 
 

@@ -39,6 +39,7 @@ ombra pilano quenta rivano sefra tavik ultima vasta wexel yarro zorel
 BRANDS = tuple(_TEXT_BRANDS.split())
 _COLORS = ("black", "blue", "green", "orange", "pink", "purple", "white", "yellow")
 _COUNTS = ("single", "double", "triple")
+_CONSONANTS = "bcdfghjklmnpqrstvwxz"
 #: Department -> (kinds, attributes, options and their values).
 DEPARTMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple]]] = {
     "bedding": (
@@ -146,12 +147,22 @@ def _some(rng: random.Random, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _numbered(products: list[Product], rng: random.Random) -> tuple[Product, ...]:
-    """Shuffled, so that an id tells nothing, and numbered."""
+    """With ids in an order that tells nothing: five consonants, one word each, so that
+    a tokenizer can make them one token."""
     rng.shuffle(products)
+    codes = rng.sample(range(len(_CONSONANTS) ** 4), len(products))
     return tuple(
-        replace(product, asin=f"b{1000 + place}")
-        for place, product in enumerate(products)
+        replace(product, asin=_code(code))
+        for code, product in zip(codes, products, strict=True)
     )
+
+
+def _code(number: int) -> str:
+    letters = ""
+    for _ in range(4):
+        number, letter = divmod(number, len(_CONSONANTS))
+        letters += _CONSONANTS[letter]
+    return f"b{letters}"
 
 
 def _goal(products: tuple[Product, ...], seed: int, task: str) -> Goal:
