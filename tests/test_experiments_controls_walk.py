@@ -9,7 +9,7 @@ STEPS = [Step(0, "turn 3"), Step(1, "a\nb"), Step(1, "c"), Step(2, "done & over"
 
 
 def test_the_table_has_every_step_in_order():
-    table = steps_table(LINES, STEPS)
+    table = steps_table(LINES, STEPS).data
     assert list(table.index) == [1, 2, 3, 4]
     assert list(table["line"]) == ["take a <turn>", "look at it", "look at it", "go on"]
     assert table["here"][2] == "a\nb"

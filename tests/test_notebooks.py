@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from functools import cache
 
 import nbformat
 import pytest
@@ -14,6 +15,8 @@ BOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 #: Run a second time from another directory: it reads no data and needs no model.
 TRAVELLER = "01_reward_variance"
 SECONDS_PER_CELL = 300
+#: Numbers of the notebooks that come with exercises.
+LESSONS = [f"{number:02}" for number in range(1, 10)]
 
 
 def run_at_smoke(stem, folder):
@@ -90,7 +93,9 @@ def sources(stem, tag):
     return [c.source for c in book.cells if tag in c.metadata.get("tags", [])]
 
 
+@cache
 def setup_namespace(stem):
+    """What the setup cells define; seconds, so once a notebook."""
     namespace = {}
     for tag in ("parameters", "setup"):
         for source in sources(stem, tag):
@@ -104,6 +109,14 @@ def run_quietly(source, namespace):
     return printed.getvalue()
 
 
+def test_every_lesson_has_two_to_four_exercises():
+    lessons = [path.stem for path in BOOKS if path.stem[:2] in LESSONS]
+    counts = {stem: 0 for stem in lessons}
+    for stem, _ in exercises():
+        counts[stem] += 1
+    assert lessons and all(2 <= n <= 4 for n in counts.values()), counts
+
+
 @pytest.mark.parametrize("stem, number", list(exercises()))
 def test_solution_passes_its_checker_and_the_stub_does_not(stem, number):
     stub = sources(stem, "exercise")[number]
@@ -112,6 +125,9 @@ def test_solution_passes_its_checker_and_the_stub_does_not(stem, number):
     (answer,) = re.findall(r"```python\n(.+?)\n```", solutions[number], re.S)
     checker = stub.split("raise NotImplementedError")[1]
     assert checker.strip(), "the exercise's own cell calls its checker below the stub"
-    namespace = setup_namespace(stem)
+    namespace = dict(setup_namespace(stem))
     assert "not attempted yet" in run_quietly(stub, namespace)
+    empty = stub.replace("raise NotImplementedError", "pass")
+    with pytest.raises(AssertionError, match="you return None, expected"):
+        run_quietly(empty, namespace)
     assert ": solved, " in run_quietly(f"{answer}\n{checker}", namespace)

@@ -9,6 +9,7 @@ from typing import Any
 
 import ipywidgets
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from pivotlab.experiments.controls.sliders import Control
 
@@ -33,10 +34,12 @@ class Step:
     here: str
 
 
-def steps_table(lines: Sequence[str], steps: Sequence[Step]) -> pd.DataFrame:
+def steps_table(lines: Sequence[str], steps: Sequence[Step]) -> Styler:
     """The whole walk as a table: the static form of `walk`."""
     rows = [{"line": lines[step.line].strip(), "here": step.here} for step in steps]
-    return pd.DataFrame(rows, index=range(1, len(rows) + 1))
+    table = pd.DataFrame(rows, index=range(1, len(rows) + 1))
+    look = {"white-space": "pre-wrap", "text-align": "left", "vertical-align": "top"}
+    return table.style.set_properties(**look)
 
 
 def walk(lines: Sequence[str], steps: Sequence[Step]) -> Control:
