@@ -57,13 +57,16 @@ def test_nothing_accepted_leaves_the_miss_rate_undefined():
 
 
 def test_record_rows():
-    zero = log_summary.zero_signal_rows(PROFILES, "airline", "tiny")
-    assert list(zero["k"]) == [2, 4] and set(zero["model"]) == {"tiny, airline"}
-    assert zero.set_index("k").loc[4, "zero_share"] == pytest.approx(3 / 4)
-    assert zero.set_index("k").loc[2, "zero_share"] == 1.0
-    rows = log_summary.miss_rate_rows(CANDIDATES, PROFILES, "airline", "tiny")
-    assert [r["verifier"] for r in rows] == ["by domain: tool", "by domain: all"]
-    assert rows[0]["n"] == 6 and rows[0]["source"] == "airline, samples of tiny"
+    rows = log_summary.record_rows(CANDIDATES, PROFILES, "airline", "tiny", seed=3)
+    assert [row["domain"] for row in rows] == ["tool", "chat", "all"]
+    every = rows[-1]
+    assert (every["source"], every["model"], every["seed"]) == ("airline", "tiny", 3)
+    assert (every["n"], every["trajectories"], every["k"]) == (4, 3, 4)
+    assert every["zero_signal"] == 3 / 4
+    assert (every["accepted"], every["truncated"]) == (6 / 16, 2 / 16)
+    # Wilson's upper limit of 0 of 4: z^2 / (4 + z^2).
+    assert rows[1]["accepted_hi"] == pytest.approx(1.96**2 / (4 + 1.96**2), abs=1e-4)
+    assert rows[1]["zero_signal_hi"] == 1.0 > rows[1]["zero_signal_lo"]
 
 
 @pytest.mark.case(id="V46")

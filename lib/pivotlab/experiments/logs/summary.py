@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pivotlab.experiments.figures.pivots import subsampled_zero_share
-from pivotlab.intervals import bootstrap_mean
+from pivotlab.intervals import bootstrap_mean, wilson
 from pivotlab.pivots.selection import LAMBDA_DIFF, class_shares
 from pivotlab.records import Candidate, TurnProfile
 from pivotlab.theory.group_advantage import mixed_probability
@@ -29,14 +28,9 @@ def summary(
     (share of samples). Limits are 95 % bootstraps over trajectories; what is undefined
     is NaN.
     """
-    groups: dict[str, list[Candidate]] = {}
-    for candidate in candidates:
-        groups.setdefault(candidate.domain, []).append(candidate)
-    if len(groups) > 1:
-        groups["all"] = list(candidates)
     rows = [
         {"domain": domain, **_summary(turns, profiles, lambda_diff)}
-        for domain, turns in groups.items()
+        for domain, turns in by_domain(candidates).items()
     ]
     return pd.DataFrame(rows)
 
@@ -55,36 +49,44 @@ def depth_note(profiles: Sequence[TurnProfile]) -> str | None:
     return f"{text} of cases" + ("; sample more (--k)" if chance > OFTEN else "")
 
 
-def zero_signal_rows(
-    profiles: Mapping[str, TurnProfile], source: str, model: str
-) -> pd.DataFrame:
-    """Rows of the record `zero_signal`: the share at K = 2, 4, ... of the samples."""
-    k = max(p.k for p in profiles.values())
-    sizes = [2**i for i in range(1, k.bit_length()) if 2**i <= k]
-    name = f"{model}, {source}"
-    return subsampled_zero_share(list(profiles.values()), sizes, name)
-
-
-def miss_rate_rows(
+def record_rows(
     candidates: Sequence[Candidate],
     profiles: Mapping[str, TurnProfile],
     source: str,
     model: str,
+    **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Rows of the record `miss_rate`, one a domain that accepted anything."""
-    table = summary(candidates, profiles)
-    return [
-        {
-            "source": f"{source}, samples of {model}",
-            "verifier": f"by domain: {row['domain']}",
-            "n": int(row["accepted"]),
-            "miss_rate": row["miss_rate"],
-            "lo": row["miss_rate_lo"],
-            "hi": row["miss_rate_hi"],
+    """Rows of the record `real_logs`, one a domain, with the settings that made them.
+
+    zero_signal is a share of the n turns, accepted and truncated are shares of their
+    n k samples. Their 95 % limits are Wilson's: unlike those of `summary` they take
+    turns as independent, and say something where a share is 0 or 1.
+    """
+    rows = []
+    for domain, turns in by_domain(candidates).items():
+        own = [profiles[c.uid] for c in turns]
+        counts = {
+            "zero_signal": [len(set(p.rewards)) == 1 for p in own],
+            "accepted": [r >= 1.0 for p in own for r in p.rewards],
+            "truncated": [t for p in own for t in p.truncated],
         }
-        for row in table.to_dict("records")
-        if row["accepted"]
-    ]
+        row = {"source": source, "model": model, "domain": domain, "n": len(own)}
+        row |= {"trajectories": len({c.trajectory_uid for c in turns}), "k": own[0].k}
+        for name, values in counts.items():
+            share = wilson(sum(values), len(values))
+            row |= {name: share.value, f"{name}_lo": share.lo, f"{name}_hi": share.hi}
+        rows.append({**row, **settings})
+    return rows
+
+
+def by_domain(candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+    """Turns of every domain, and `all` where there are several."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.domain, []).append(candidate)
+    if len(groups) > 1:
+        groups["all"] = list(candidates)
+    return groups
 
 
 def _accepted(profiles: Sequence[TurnProfile]) -> Iterator[tuple[float, TurnProfile]]:
