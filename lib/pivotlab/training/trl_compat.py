@@ -42,6 +42,11 @@ from pivotlab.training.packing import PackedBatch, attention_mask
 #: The TRL series this file was written against.
 TRL_SERIES = "1.16"
 
+# Names that transformers has renamed and TRL still uses: nothing a reader can act on.
+warnings.filterwarnings(
+    "ignore", r"`(is_)?gradient_checkpointing` is deprecated", FutureWarning
+)
+
 #: Private methods that are overridden or called, with their parameters after `self`.
 SIGNATURES: dict[str, tuple[str, ...]] = {
     "_tokenize_prompts": ("prompts",),

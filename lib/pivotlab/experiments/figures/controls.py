@@ -19,7 +19,7 @@ from pivotlab.theory.repair_chain import repair_path
 def told(successes: int, group: int) -> str:
     """What a success and a failure are told when k of G succeed."""
     if successes in (0, group):
-        return f"{successes} of {group}: all equal, every advantage is 0: no signal"
+        return f"{successes} of {group}: all equal, advantages 0, no signal"
     up, down = binary_advantages(successes, group)
     return f"{successes} of {group}: each success {up:+.2f}, each failure {down:+.2f}"
 
