@@ -34,6 +34,7 @@ def test_skills_are_the_steps_that_changed_the_state():
     found = skills_of(episode())
     assert [s.action for s in found] == ["open fridge 1", "take egg 1 from fridge 1"]
     assert {s.task for s in found} == {"Your task is to: cool an egg."}
+    assert goal(episode().messages) == "Your task is to: cool an egg."
     assert found[0].situation == "You see a fridge 1."
     assert found[1].situation == "Nothing happens."
 
@@ -54,12 +55,29 @@ BANK = SkillBank(
 
 
 def test_the_nearest_skill_is_of_a_like_task_in_a_like_situation():
-    found = BANK.search("cool an apple", "the fridge 2 is closed", 2)
+    found = BANK.search("cool an apple", "the fridge 1 is closed", 2)
     assert [s.action for s in found] == ["open fridge 1", "go to fridge 1"]
-    closed = BANK.search("heat a plate", "the microwave 2 is closed", 3)
-    assert closed[0].action == "open microwave 1"
     assert BANK.search("heat a mug", "", 1)[0].action == "open microwave 1"
     assert BANK.search("xyz", "qqq", 3) == []
+    assert len(BANK.search("cool an egg", "the fridge 1 is closed", 3, near=1.9)) == 1
+
+
+def test_a_skill_is_carried_over_to_another_task_of_its_form():
+    skill = Skill(
+        "put a egg in sinkbasin.", "You see a egg 1.", "take egg 1 from bed 1"
+    )
+    moved = skill.carried_over("put a potato in drawer.")
+    assert moved.action == "take potato 1 from bed 1"
+    assert moved.situation == "You see a potato 1."
+    assert skill.carried_over("clean some egg and put it in drawer.") is skill
+
+
+def test_a_hint_is_an_action_that_can_be_taken():
+    closed = "cool an apple", "the fridge 2 is closed"
+    assert BANK.hint(*closed, ["open fridge 1", "look"]) == "open fridge 1"
+    assert BANK.hint(*closed, ["look"]) is None
+    assert BANK.hint(*closed, []) == "open fridge 1", "all text is allowed"
+    assert BANK.hint("xyz", "qqq", []) is None
 
 
 def test_the_digest_names_content_and_order(tmp_path):
@@ -69,15 +87,6 @@ def test_the_digest_names_content_and_order(tmp_path):
     (tmp_path / "other.json").write_text('[{"action": 1}]')
     with pytest.raises(ValueError, match=r"other.json is no skill bank"):
         SkillBank.load(tmp_path / "other.json")
-
-
-def test_skills_shown_stand_in_the_first_observation():
-    shown = BANK.shown([Message("system", "rules"), Message("user", ROOM)], 2)
-    assert shown[0].content == "rules" and shown[1].content.startswith(ROOM)
-    assert "open fridge 1 (cool an egg)" in shown[1].content
-    assert goal([Message("user", ROOM)]) == "Your task is to: cool an egg."
-    empty = SkillBank(()).shown([Message("user", ROOM)], 2)
-    assert empty == (Message("user", ROOM),)
 
 
 def test_a_bank_comes_from_the_students_own_rollouts():

@@ -27,7 +27,8 @@ LIMIT = 1e-6
 def bank_of(action):
     """Skills for every box the stairs can show, all naming one action."""
     seen = ["", *(f"you see a box {i}" for i in (1, 2, 3))]
-    return SkillBank(tuple(Skill("you see a mug 1", s, action) for s in seen))
+    seen += [f"you see a mug {i}" for i in (1, 2, 3)]
+    return SkillBank(tuple(Skill(m, s, action) for m in seen[-3:] for s in seen))
 
 
 BANK = bank_of(FORWARD)

@@ -58,7 +58,7 @@ def test_skills_are_hinted_before_every_turn(scene):
 
 
 def test_a_skill_that_does_not_fit_the_state_is_left_out_and_counted(scene):
-    odd = SkillBank((Skill("you see a mug 1", "", "sing a song"),))
+    odd = SkillBank((Skill("you see a mug 1", "you see a box 1", "sing a song"),))
     found = signals(scene, "rlsd", odd)
     assert not found.every
     assert found.tally["hint/none fits"] == sum(len(r.turns) for r in scene[1])

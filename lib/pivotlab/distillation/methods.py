@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -49,7 +50,8 @@ class Method:
         auxiliary: a token loss of (student, teacher, old) added to the clipped one.
         coefficients: of `rule`; those not named are its defaults.
         auxiliary_coefficients: of `auxiliary`.
-        prompt_skills: skills shown in *training* prompts.
+        has_outcome: whether A is a part of the rule.
+        hints_prompts: whether *training* prompts begin with a skill.
         support: "full": the divergence over the vocabulary takes the rule's place.
         departure: what differs from the source, one line, "" where nothing does.
     """
@@ -64,7 +66,8 @@ class Method:
     auxiliary: Callable[..., Float[Tensor, "rows time"]] | None = None
     coefficients: Mapping[str, float] = field(default_factory=lambda: _NONE)
     auxiliary_coefficients: Mapping[str, float] = field(default_factory=lambda: _NONE)
-    prompt_skills: int = 0
+    has_outcome: bool = True
+    hints_prompts: bool = False
     support: Support = "sampled"
     departure: str = ""
 
@@ -80,6 +83,23 @@ class Method:
     ) -> Float[Tensor, "rows time"]:
         """The auxiliary loss of every token; only `student` carries gradient."""
         return self.auxiliary(student, teacher, old, **self.auxiliary_coefficients)
+
+    def weights(self, view: StepView) -> Float[Tensor, "rows time"]:
+        """What multiplies the gradient of every token's log-prob at ratio 1.
+
+        Positive makes the token likelier. The token loss counts where a gap was
+        measured; a divergence over the vocabulary counts by its estimate from the
+        sampled token, the gap.
+        """
+        if self.support != "sampled":
+            return view.gap * view.mask
+        advantages = self.advantages(view)
+        if self.auxiliary is None:
+            return advantages
+        student = torch.zeros_like(view.gap, requires_grad=True)
+        losses = self.token_loss(student, view.gap, student.detach())
+        (slope,) = torch.autograd.grad(losses.sum(), student)
+        return advantages - slope * (view.gap != 0)
 
 
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -100,6 +120,7 @@ METHODS: dict[str, Method] = {
             _FORMULA,
             "skills",
             rules.opd,
+            has_outcome=False,
             departure="sampled-token surrogate, as PivotOPD ran it; " + _HINTED,
         ),
         Method(
@@ -108,8 +129,8 @@ METHODS: dict[str, Method] = {
             "2606.26790",
             "A, skills in the training prompts",
             _CODE,
-            prompt_skills=6,
-            departure="skills are single steps, not paragraphs",
+            hints_prompts=True,
+            departure="one step as a hint in the first observation; the source: top 6",
         ),
         Method(
             "agent_opsd",
@@ -139,6 +160,7 @@ METHODS: dict[str, Method] = {
             _TOLD,
             "verdicts",
             rules.pivotrl,
+            has_outcome=False,
             departure="on the student's own states; the port's settings are unprinted",
         ),
         Method(
@@ -149,6 +171,7 @@ METHODS: dict[str, Method] = {
             _TOLD,
             "teacher",
             rules.turn_opd,
+            has_outcome=False,
             departure="rollouts are played to their end",
         ),
         Method(
@@ -169,6 +192,7 @@ METHODS: dict[str, Method] = {
             _TOLD,
             "teacher",
             rules.tcod,
+            has_outcome=False,
             departure="linear schedule of ours",
         ),
         Method(
@@ -228,10 +252,20 @@ METHODS: dict[str, Method] = {
             _FORMULA,
             "sibling",
             rules.nothing,
+            has_outcome=False,
             support="full",
             departure="live teacher; " + _SIBLING,
         ),
-        Method("opd", "OPD", "2306.13649", "Delta", _FORMULA, "teacher", rules.opd),
+        Method(
+            "opd",
+            "OPD",
+            "2306.13649",
+            "Delta",
+            _FORMULA,
+            "teacher",
+            rules.opd,
+            has_outcome=False,
+        ),
     )
 }
 

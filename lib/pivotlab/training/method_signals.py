@@ -6,8 +6,8 @@ methods apart: a bank of skills, a successful rollout of the same group, a teach
 analysis. `Signals.every` carries the gap, `Signals.lesson` the one of an episode-level
 text, `Signals.verdicts` the judged actions.
 
-Departures: see `methods` and `skill_bank`; a hint whose action the environment does not
-admit at the state is left out and counted.
+Departures: see `methods` and `skill_bank`; turns without a skill that is near and can
+be followed are left out and counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pivotlab.distillation.losses import Weights
 from pivotlab.distillation.methods import Method
 from pivotlab.distillation.recovery import Tally, enter
-from pivotlab.distillation.resolution import resolve
 from pivotlab.distillation.skill_bank import SkillBank, goal, situation
 from pivotlab.environments.protocol import Environment, OracleEnvironment
 from pivotlab.records import Rollout
@@ -29,8 +28,6 @@ from pivotlab.training.marks import hinted_marks
 
 #: (rollout, turn, action in the hint).
 Named = tuple[int, int, str]
-#: How many of the nearest skills are tried before a turn goes without.
-TRIED = 5
 
 
 def as_distillation(method: Method, candidates: int = 5) -> Distillation:
@@ -116,20 +113,17 @@ class MethodDistiller(Distiller):
     def _named(
         self, rollouts: Sequence[Rollout], banks: Sequence[SkillBank], tally: Tally
     ) -> list[Named]:
-        """For every turn the first of the nearest skills that can be taken there."""
+        """For every turn what the nearest skill does, where one is near and fits."""
         named: list[Named] = []
         for index, (rollout, bank) in enumerate(zip(rollouts, banks, strict=True)):
             if not bank.skills:
                 continue
-            task, states = goal(rollout.messages), self._states(rollout, tally)
-            for turn, world in states:
-                near = bank.search(task, situation(rollout, turn), TRIED)
-                admissible = world.admissible()
-                tried = [s.action for s in near]
-                if admissible:
-                    tried = [a for s in near if (a := resolve(s.action, admissible))]
-                tally["hint/none fits"] += not tried
-                named += [(index, turn, action) for action in tried[:1]]
+            task = goal(rollout.messages)
+            for turn, world in self._states(rollout, tally):
+                seen = situation(rollout, turn)
+                action = bank.hint(task, seen, world.admissible())
+                tally["hint/none fits"] += action is None
+                named += [] if action is None else [(index, turn, action)]
         tally["hint/turns"] += len(named)
         return named
 

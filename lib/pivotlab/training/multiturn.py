@@ -35,8 +35,9 @@ from peft import PeftConfig
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainerCallback
 
+from pivotlab.distillation.hints import hinted
 from pivotlab.distillation.recovery import Tally
-from pivotlab.distillation.skill_bank import SkillBank
+from pivotlab.distillation.skill_bank import SkillBank, goal, last_seen
 from pivotlab.distillation.teachers import Teacher
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
@@ -165,7 +166,7 @@ def _check_sources(
     if distillation.asks and teacher is None:
         raise ValueError("a distillation needs a teacher: pass teacher=...")
     method = distillation.method
-    needs = method and (method.reads == "skills" or method.prompt_skills)
+    needs = method and (method.reads == "skills" or method.hints_prompts)
     if needs and (bank is None or not bank.skills):
         raise ValueError(
             f"method {method.name!r} needs skills: pass bank=..., built from rollouts "
@@ -240,18 +241,21 @@ class Episodes:
         return rollouts
 
     def _start(self, task: str, seed: int) -> Start:
-        """At a reset; with skills in the first observation where a method says so."""
+        """At a reset; hinted by a skill where a method shows skills in its prompts."""
         distillation = self.settings.distillation
         method = distillation and distillation.method
-        if not (method and method.prompt_skills):
+        if not (method and method.hints_prompts):
             return Start(task, seed)
         world = self.environment()
         first = Message("user", world.reset(task))
+        task_text, seen = goal([first]), last_seen([first])
+        action = self.bank.hint(task_text, seen, world.admissible())
+        if action is None:
+            return Start(task, seed)
         rules = (
             [Message("system", self.settings.system)] if self.settings.system else []
         )
-        shown = self.bank.shown([*rules, first], method.prompt_skills)
-        return Start(task, seed, shown, world.snapshot())
+        return Start(task, seed, hinted([*rules, first], action), world.snapshot())
 
 
 class MultiTurnTrainer(PrefixSharingTrainer):
