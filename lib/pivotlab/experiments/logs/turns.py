@@ -147,8 +147,7 @@ def read_turns(
         room = limit
         for trajectory in stream(path, report):
             trajectory = _with_rules(_named_apart(trajectory, seen), system)
-            if clean:
-                trajectory = _cleaned(trajectory, found)
+            trajectory = _cleaned(trajectory, found) if clean else trajectory
             room = _add(found, trajectory, rules, room)
             if room == 0:
                 found.unread.append(str(path))
