@@ -13,11 +13,12 @@ from pandas.io.formats.style import Styler
 
 from pivotlab.experiments.controls.sliders import Control
 
-_ROW = "padding:1px 8px;white-space:pre-wrap;font-family:monospace;font-size:12px;"
+_TEXT = "white-space:pre-wrap;font-family:monospace;font-size:12px;line-height:1.45;"
+_ROW = _TEXT + "padding:1px 8px;"
 _HERE = "background:#0072B2;color:#FFFFFF;"
 _SCREEN = (
-    "border-left:4px solid #0072B2;padding:6px 12px;margin-top:8px;"
-    "white-space:pre-wrap;font-family:monospace;font-size:12px;min-height:9em;"
+    _TEXT + "border-left:4px solid #0072B2;padding:6px 12px;margin-top:8px;"
+    "min-height:9em;"
 )
 
 
