@@ -1,0 +1,1 @@
+"""The compared methods on every embedded environment: arms, cells, the loss zoo."""
