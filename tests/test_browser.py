@@ -26,13 +26,6 @@ pytestmark = pytest.mark.browser
 #: Seconds that a whole notebook may take at `smoke`.
 PATIENCE = 900
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: JupyterLab's own complaints, none of them about a notebook of ours.
-FOREIGN = (
-    "favicon",
-    "Failed to load resource",  # optional settings that nobody has saved yet
-    "api/translations",
-    "WebGL",
-)
 #: Every code cell of the notebook in front: id, whether it ran, its error if any.
 CELLS = """() => jupyterapp.shell.currentWidget.content.widgets
   .filter(cell => cell.model.type === 'code' && cell.model.sharedModel.source.trim())
@@ -137,8 +130,8 @@ def page(browser):
     one.complaints = []
 
     def heard(message):
-        if message.type == "error" and not any(f in message.text for f in FOREIGN):
-            one.complaints.append(message.text)
+        if message.type == "error":
+            one.complaints.append(f"{message.text} ({message.location.get('url')})")
 
     one.on("console", heard)
     one.on("pageerror", lambda error: one.complaints.append(str(error)))

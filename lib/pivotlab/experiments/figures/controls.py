@@ -74,6 +74,7 @@ def profile_grid(table: pd.DataFrame, cut: float, columns: int) -> Figure:
     rows = -(-len(panels) // columns)
     shape = {"rows": rows, "columns": columns, "squeeze": False, "sharex": True}
     fig, axes = figure("page", ratio=max(0.34, 0.23 * rows), **shape)
+    reach = 0.05 + 0.45 / table["k"].min()  # room for the widest bars
     for ax, panel in zip(axes.flat, panels, strict=True):
         own = table[table["panel"] == panel]
         k, rate = int(own["k"].iloc[0]), float(own["rate"].iloc[0])
@@ -84,7 +85,7 @@ def profile_grid(table: pd.DataFrame, cut: float, columns: int) -> Figure:
         ax.axvline(cut, color=GREY, linestyle=":", marker="")
         ax.plot(rate, 0, "^", color="black", clip_on=False, markersize=5, zorder=5)
         ax.set_title(panel, fontsize=7.5)
-        ax.set(ylim=(0, 1), xlim=(-0.05 - 0.45 / k, 1.05 + 0.45 / k))
+        ax.set(ylim=(0, 1), xlim=(-reach, 1 + reach))
     for ax in axes[-1]:
         ax.set(xlabel="share of K accepted")
     for ax in axes[:, 0]:
