@@ -128,33 +128,31 @@ def train_multiturn(
         The run; its `samples` are rollout turns, recoveries apart in `recovery/rows`.
 
     Raises:
-        ValueError: no tasks, no teacher or bank for a distillation that needs one,
-            settings that do not divide the batch, a model or template that cannot be
-            used, an episode too long.
+        ValueError: no tasks, teacher or bank where needed; settings that do not divide
+            the batch; a model, template or episode length that cannot be used.
     """
     if folder is None and (settings.save_every or resume):
         raise ValueError("checkpoints need a place: pass folder=...")
     _check_sources(settings.distillation, teacher, bank)
-    renderer = Renderer(tokenizer)
-    stop_ids = stop_tokens(tokenizer, renderer)
-    sampling = Sampling(settings.max_new_tokens, settings.temperature, stop_ids)
+    stops = stop_tokens(tokenizer, renderer := Renderer(tokenizer))
+    sampling = Sampling(settings.max_new_tokens, settings.temperature, stops)
     episodes = Episodes(environment, renderer, settings, sampling, bank)
     with ExitStack() as stack:
-        place = folder or stack.enter_context(tempfile.TemporaryDirectory())
+        place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
         trainer = MultiTurnTrainer(
             model,
             outcome,
-            grpo_config(_as_turns(settings), Path(place)),
+            grpo_config(_as_turns(settings), place),
             train_dataset=task_dataset(tasks, settings),
             processing_class=tokenizer,
             peft_config=peft_config,
-            stop_ids=stop_ids,
+            stop_ids=stops,
             episodes=episodes,
             distiller=_distiller(episodes, teacher, big),
         )
         trainer.add_callback(TurnCounter(trainer))
-        recorder = Recorder(lambda _: trainer.turns, evaluations, "end-to-end")
-        return run(trainer, recorder, folder, resume)
+        counted = Recorder(lambda _: trainer.turns, evaluations, "end-to-end")
+        return run(trainer, counted, folder, resume)
 
 
 def _check_sources(
