@@ -65,6 +65,15 @@ def test_a_failing_run_keeps_what_it_computed_and_the_old_result(tmp_path):
     assert not list(run.folder.glob("*.part"))
 
 
+def test_two_runs_of_one_name_both_finish(tmp_path):
+    first, second = (runs.Run("x", {"steps": n}, folder=tmp_path) for n in (1, 2))
+    for run in (first, second):
+        run.log(loss=1.0)
+        assert run.finish() == tmp_path / "x"
+    assert '"steps": 2' in (tmp_path / "x" / "params.json").read_text()
+    assert not list((tmp_path / "x").glob("*.part"))
+
+
 def test_metrics_are_on_disk_before_the_run_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "FLUSH_SECONDS", 0.0)
     run = runs.Run("x", {}, folder=tmp_path)

@@ -191,10 +191,12 @@ class Run:
         self.results.update(results)
         facts = provenance(self._seeds) | {"seconds": f"{self.seconds():.1f}"}
         text = "".join(f"{key}: {value}\n" for key, value in facts.items())
-        self._flush()
         write_text(self.folder / "env.txt", text)
-        for name in ("params.json", "metrics.csv"):
-            os.replace(self.folder / f"{name}.part", self.folder / name)
+        metrics = rows_to_csv(self._rows)
+        for name, whole in (("params.json", self._params), ("metrics.csv", metrics)):
+            write_text(self.folder / name, whole)
+            # Another run of the same name may have finished here already.
+            (self.folder / f"{name}.part").unlink(missing_ok=True)
         results_text = json.dumps(self.results, indent=2, sort_keys=True, default=float)
         write_text(self.folder / "results.json", results_text + "\n")
         return self.folder
