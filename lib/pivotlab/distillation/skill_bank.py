@@ -8,8 +8,9 @@ number, and a file, to be published with it.
 
 Departures from the papers: (1) their banks hold paragraphs that a language model wrote
 about its rollouts (47, 200 and 75 entries); ours hold single steps, since the embedded
-student follows a hint and reads no advice (six skills in the first observation: 0 of
-24 games won, 8 without); (2) retrieval is by word overlap.
+student follows a hint before the turn but cannot live with text that stays in its
+history (a hint left in the first observation: 4 of 36 games won, 14 without);
+(2) retrieval is by word overlap.
 """
 
 from __future__ import annotations

@@ -41,11 +41,12 @@ def zoo_figure(table: pd.DataFrame) -> Figure:
         own = table[table["method"] == name]
         grid = np.full((turns, places), np.nan)
         grid[own["turn"], own["place"]] = own["added"]
-        most = np.nanmax(np.abs(grid)) or 1.0
+        most = np.nanmax(np.abs(grid))
         more = not np.allclose(own["added"], own["weight"])
-        ax.imshow(grid, DIVERGING, Normalize(-most, most), aspect="auto")
-        title = f"{own['title'].iloc[0]}: {'A + ' if more else ''}±{most:.2g}"
-        ax.set_title(title, fontsize=6.5)
+        reach = most or 1.0
+        ax.imshow(grid, DIVERGING, Normalize(-reach, reach), aspect="auto")
+        scale = ("A + " if more else "") + (f"±{most:.2g}" if most else "0")
+        ax.set_title(f"{own['title'].iloc[0]}: {scale}", fontsize=6.5)
         ax.set_yticks(range(turns), [])
         ax.set_xticks(range(places), range(1, places + 1))
         ax.tick_params(labelsize=5, length=1.5)

@@ -44,9 +44,9 @@ SAVE_EVERY = 20
 #: Number of the first training task of the bank's episodes, far from those of training.
 BANK_START = 50_000
 #: Episodes the bank is built from, demonstrations and steps of the second model.
-BANK_EPISODES = {"smoke": 24, "quick": 60}
-LESSONS = {"smoke": 6, "quick": 60}
-SECOND_STEPS = {"smoke": 2, "quick": 40}
+BANK_EPISODES = {"smoke": 24, "quick": 48}
+LESSONS = {"smoke": 6, "quick": 30}
+SECOND_STEPS = {"smoke": 2, "quick": 10}
 USUAL_BANK, USUAL_LESSONS, USUAL_STEPS = 200, 300, 240
 #: Fewest turns of the bank's episodes: in fewer hardly anything is won.
 BANK_TURNS = 30
