@@ -19,6 +19,7 @@ def draw(k, beta):
 @pytest.fixture
 def control():
     SIZES.clear()
+    plt.close("all")
     sliders = {
         "k": ipywidgets.IntSlider(2, 1, 9),
         "beta": ipywidgets.FloatSlider(0.5, description="KL weight"),

@@ -109,7 +109,7 @@ def test_command_line_from_file_to_page(tmp_path, capsys):
     assert real_logs.main(arguments) == 0
     said = capsys.readouterr().out
     assert "bookings.jsonl: chat, 1 trajectories, 4 assistant turns" in said
-    assert "skipped 1: over_limit" in said and "the rest is not read" in said
+    assert "skipped 1: over_limit" in said and "--limit is reached" in said
     assert "3 candidates" in said and "pivots of 3 turns" in said
     page = (tmp_path / "out" / "explorer.html").read_text()
     assert page.count('class="panel"') == 4
@@ -129,6 +129,13 @@ def test_bad_requests_end_in_one_line(arguments, said, tmp_path, capsys):
     assert real_logs.main([*arguments, "--out", str(tmp_path)]) == 2
     (line,) = [x for x in capsys.readouterr().err.splitlines() if "error:" in x]
     assert said in line
+
+
+@pytest.mark.parametrize("k", ["0", "-3", "1", "many"])
+def test_k_below_two_is_refused_before_anything_is_loaded(k, capsys):
+    with pytest.raises(SystemExit):
+        real_logs.main(["embedded", f"--k={k}"])
+    assert f"'{k}' is not a whole number of 2 or more" in capsys.readouterr().err
 
 
 def test_an_endpoint_takes_the_place_of_a_model():

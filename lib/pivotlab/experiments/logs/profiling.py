@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,19 @@ def run(given: argparse.Namespace) -> None:
     print(f"{len(pivots)} pivots of {len(profiles)} turns; open {page.resolve()}")
 
 
+def at_least(low: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number not below `low`."""
+
+    def whole(text: str) -> int:
+        if not text.lstrip("-").isdigit() or int(text) < low:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number of {low} or more"
+            )
+        return int(text)
+
+    return whole
+
+
 def account(turns: Turns) -> str:
     """Where every assistant turn went, file by file, in words."""
     lines = []
@@ -226,7 +239,7 @@ def account(turns: Turns) -> str:
             f"{report.turns} assistant turns, {report.failed} unreadable rows"
         ]
         lines += [f"  {text}" for text in (*report.warnings, *report.errors[:3])]
-    lines += [f"{path}: the rest is not read (--limit)" for path in turns.unread]
+    lines += [f"{path}: --limit is reached, any rest is not read" for path in turns.unread]
     before, after = turns.observed
     if before:
         lines += [f"observations: {before:,} characters, {after:,} after cleaning"]
@@ -248,8 +261,8 @@ def parser() -> argparse.ArgumentParser:
     add("--tokenizer", help="of the served model, if not its name")
     add("--device", default="cpu", help="cpu or cuda")
     add("--verifier", default="by domain", help="see experiments/verifier_choice.py")
-    add("--k", type=int, default=8, help="samples per turn")
-    add("--limit", type=int, help="most turns a file")
+    add("--k", type=at_least(2), default=8, help="samples per turn, 2 or more")
+    add("--limit", type=at_least(1), help="most turns a file")
     add("--min-reward", type=float, help="only episodes that earned at least this")
     add("--action-checks", action="store_true", help="whose checks of actions passed")
     add("--exclude", nargs="+", default=[], help="uids of trajectories or turns")
