@@ -239,7 +239,9 @@ def account(turns: Turns) -> str:
             f"{report.turns} assistant turns, {report.failed} unreadable rows"
         ]
         lines += [f"  {text}" for text in (*report.warnings, *report.errors[:3])]
-    lines += [f"{path}: --limit is reached, any rest is not read" for path in turns.unread]
+    lines += [
+        f"{path}: --limit is reached, any rest is not read" for path in turns.unread
+    ]
     before, after = turns.observed
     if before:
         lines += [f"observations: {before:,} characters, {after:,} after cleaning"]
