@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pivotlab import paths
 from pivotlab.experiments.arms import Arm, get_arm
+from pivotlab.experiments.cells import dependences, kept
 from pivotlab.experiments.examination import HINTS
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import Preset
@@ -120,45 +121,27 @@ def run_cell(
         Rows of each table of `KEYS`.
 
     Raises:
-        ValueError: unknown arm.
+        ValueError: unknown arm, or its folder holds a run with other settings.
     """
     arm, folder = get_arm(cell.arm), cell.folder(preset)
-    settings = _settings(cell, preset)
-    done, asked = folder / "rows.json", folder / "params.json"
-    if asked.exists() and json.loads(asked.read_text()) != settings:
-        raise ValueError(
-            f"{folder} holds a run with other settings; delete it to run this one"
-        )
-    if not done.exists():
-        write_text(asked, json.dumps(settings, indent=2))
+    trains = arm.objective != "none"
+
+    def evaluate(policy: PreTrainedModel, step: int) -> dict[str, float]:
+        rows = examination.examine(policy)
+        write_text(folder / f"step-{step}.json", json.dumps(rows))
+        return examination.headline(rows)
+
+    def make() -> dict[str, list[dict]]:
         model, tokenizer = load_model(preset.model)
-
-        def evaluate(policy: PreTrainedModel, step: int) -> dict[str, float]:
-            rows = examination.examine(policy)
-            write_text(folder / f"step-{step}.json", json.dumps(rows))
-            return examination.headline(rows)
-
-        if arm.objective == "none":
+        if not trains:
             evaluate(model, 0)
-            history = []
-        else:
-            evaluations = Evaluations(evaluate, marks(preset, cell))
-            trained = train(
-                arm, cell, preset, pool, model, tokenizer, evaluations, folder
-            )
-            history = training_rows(trained, preset)
-        write_text(done, json.dumps(_rows(cell, preset, folder, history)))
-    return json.loads(done.read_text())
+            return _rows(cell, preset, folder, [])
+        evaluations = Evaluations(evaluate, marks(preset, cell))
+        trained = train(arm, cell, preset, pool, model, tokenizer, evaluations, folder)
+        return _rows(cell, preset, folder, training_rows(trained, preset))
 
-
-def _settings(cell: Cell, preset: Preset) -> dict:
-    """All that a cell's rows depend on; which other cells were asked for does not
-    count, nor does a length that is not trained."""
-    wanted = {**asdict(preset), **asdict(cell), "marks": marks(preset, cell)}
-    del wanted["seeds"], wanted["about"]
-    if get_arm(cell.arm).objective == "none":
-        del wanted["steps"]
-    return json.loads(json.dumps(wanted))
+    wanted = {**dependences(cell, preset, trains), "marks": marks(preset, cell)}
+    return kept(folder, wanted, make)
 
 
 def train(

@@ -7,6 +7,7 @@ the step's one token mean.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -89,11 +90,9 @@ def asked_table(
     marks: Sequence[Mark], rollouts: Sequence[Rollout], width: int
 ) -> Float[Tensor, "rollouts width"]:
     """1 where a teacher said something about a token of the policy, 0 elsewhere."""
-    ones = torch.zeros(len(rollouts), width)
-    for mark in marks:
-        start = mark.start - rollouts[mark.rollout].turns[0].span[0]
-        ones[mark.rollout, start : start + len(mark.values)] = 1.0
-    return ones * (turn_table(rollouts, width) >= 0)
+    ones = [replace(mark, values=(1.0,) * len(mark.values)) for mark in marks]
+    said = mark_table(ones, rollouts, width).clamp(max=1.0)
+    return said * (turn_table(rollouts, width) >= 0)
 
 
 def add_method(

@@ -22,7 +22,8 @@ from typing import Any
 
 from pivotlab.environments.textgame.players import HonestPlayer, Player
 from pivotlab.environments.textgame.twin import TextGame
-from pivotlab.records import Message, Trajectory
+from pivotlab.records import Trajectory
+from pivotlab.trajectories.watched_play import play_watched
 
 MAX_TURNS = 30
 #: Command forms and rules, for models that have never seen the game.
@@ -71,32 +72,23 @@ def play(
     Raises:
         ValueError: `task` names no game.
     """
-    env, watcher = TextGame(), HonestPlayer()
-    first = env.reset(task)
-    watcher.start(first)
-    player.start(first)
-    messages = [Message("system", system)] if system is not None else []
-    messages.append(Message("user", first))
-    contexts: dict[int, dict[str, Any]] = {}
-    won = False
-    while not won and len(contexts) < max_turns:
-        admissible = env.admissible()
-        action = player.act(admissible, rng)
-        contexts[len(messages)] = _label(task, watcher, admissible, action, rng)
-        step = env.step(action)
-        watcher.observe(step.observation)
-        player.observe(step.observation)
-        messages.append(Message("assistant", action))
-        messages.append(Message("user", step.observation))
-        won = step.done
-    return Trajectory(
-        uid=uid or f"{task}/{player.name}",
-        messages=tuple(messages),
-        domain="textgame",
-        source=player.name,
-        reward=float(won),
-        meta={"task": task, "turns": len(contexts)},
-        contexts=contexts,
+    watcher = HonestPlayer()
+
+    def label() -> tuple[tuple[str, ...], str, dict[str, Any]]:
+        return *watcher.acceptable(), {}
+
+    own = uid or f"{task}/{player.name}"
+    return play_watched(
+        TextGame(),
+        task,
+        player,
+        watcher,
+        label,
+        rng,
+        "textgame",
+        max_turns,
+        system,
+        own,
     )
 
 
@@ -115,22 +107,3 @@ def relabel(
         ValueError: `task` names no game.
     """
     return play(task, Script(actions), rng, len(actions), system, uid)
-
-
-def _label(
-    task: str,
-    watcher: HonestPlayer,
-    admissible: list[str],
-    action: str,
-    rng: random.Random,
-) -> dict[str, Any]:
-    """Context of one turn."""
-    acceptable, phase = watcher.acceptable()
-    honest = action if action in acceptable else rng.choice(acceptable)
-    return {
-        "task": task,
-        "acceptable": list(acceptable),
-        "admissible": admissible,
-        "phase": phase,
-        "honest": honest,
-    }

@@ -22,11 +22,9 @@ so that any query is judged by what it brings, not by its words (see
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 from pivotlab.environments import search_qa, shop
-from pivotlab.environments.protocol import Environment
 from pivotlab.environments.search_qa.environment import SearchQA
 from pivotlab.environments.search_qa.environment import read_action as read_turn
 from pivotlab.environments.search_qa.players import HonestReader
@@ -35,7 +33,8 @@ from pivotlab.environments.shop.catalogue import Catalogue
 from pivotlab.environments.shop.environment import Shop
 from pivotlab.environments.shop.players import HonestShopper, Wants
 from pivotlab.environments.textgame.players import Player
-from pivotlab.records import Message, Trajectory
+from pivotlab.records import Trajectory
+from pivotlab.trajectories.watched_play import play_watched
 
 SHOP_SYSTEM = """You buy what an instruction asks for in a web shop. Answer every page \
 with one action, nothing else:
@@ -47,9 +46,6 @@ message with one of:
 <search>words</search> to see the three best passages
 <answer>the answer</answer> when you know it, as short as possible
 Look up one thing at a time. You can answer once."""
-
-#: (what a watcher accepts now, its phase, further context), asked before every action.
-Label = Callable[[], tuple[tuple[str, ...], str, dict[str, Any]]]
 
 
 def play_shop(
@@ -81,7 +77,10 @@ def play_shop(
         ]
         return tuple(good) or accepted, phase, {"serving": list(serving)}
 
-    return _play(env, task, player, watcher, label, rng, "shop", max_turns, system, uid)
+    own = uid or f"shop/{task}/{player.name}"
+    return play_watched(
+        env, task, player, watcher, label, rng, "shop", max_turns, system, own
+    )
 
 
 def play_search(
@@ -119,52 +118,7 @@ def play_search(
         ]
         return tuple(good) or accepted, phase, more
 
-    return _play(
-        env, task, player, watcher, label, rng, "search", max_turns, system, uid
-    )
-
-
-def _play(
-    env: Environment,
-    task: str,
-    player: Player,
-    watcher: Player,
-    label: Label,
-    rng: random.Random,
-    domain: str,
-    max_turns: int,
-    system: str | None,
-    uid: str | None,
-) -> Trajectory:
-    first = env.reset(task)
-    watcher.start(first)
-    player.start(first)
-    messages = [Message("system", system)] if system is not None else []
-    messages.append(Message("user", first))
-    contexts: dict[int, dict[str, Any]] = {}
-    reward, done = 0.0, False
-    while not done and len(contexts) < max_turns:
-        admissible = env.admissible()
-        accepted, phase, more = label()
-        action = player.act(admissible, rng)
-        contexts[len(messages)] = {
-            "task": task,
-            "acceptable": list(accepted),
-            "admissible": admissible,
-            "phase": phase,
-            "honest": action if action in accepted else rng.choice(accepted),
-            **more,
-        }
-        observation, reward, done = env.step(action)
-        watcher.observe(observation)
-        player.observe(observation)
-        messages += [Message("assistant", action), Message("user", observation)]
-    return Trajectory(
-        uid=uid or f"{domain}/{task}/{player.name}",
-        messages=tuple(messages),
-        domain=domain,
-        source=player.name,
-        reward=reward,
-        meta={"task": task, "turns": len(contexts)},
-        contexts=contexts,
+    own = uid or f"search/{task}/{player.name}"
+    return play_watched(
+        env, task, player, watcher, label, rng, "search", max_turns, system, own
     )

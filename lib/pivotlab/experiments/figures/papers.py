@@ -30,6 +30,7 @@ from pivotlab.experiments.plotting import (
     save_figure,
     style,
 )
+from pivotlab.experiments.reported import block
 
 #: Columns of a panel's rows; printed rows carry provenance, own rows n and seeds.
 ROWS = ("row", "column", "value", "lo", "hi", "n", "seeds", "provenance", "note")
@@ -88,6 +89,14 @@ def rows_of(
         if end in table:
             rows[end] = table[end] * scale
     return rows.reindex(columns=list(ROWS)).reset_index(drop=True)
+
+
+def printed_rows(
+    reported: pd.DataFrame, paper: str, table: str, *columns: str
+) -> pd.DataFrame:
+    """Panel rows of a printed table: these columns, or all."""
+    own = block(reported, paper, table)
+    return rows_of(own[own["column"].isin(columns)] if columns else own)
 
 
 def note_panel(title: str, text: str, rows: pd.DataFrame | None = None) -> Panel:

@@ -20,7 +20,7 @@ from pivotlab.experiments.figures.own_panels import (
     simple_bars,
     success_bars,
 )
-from pivotlab.experiments.figures.papers import Pair, Panel, rows_of
+from pivotlab.experiments.figures.papers import Pair, Panel, printed_rows, rows_of
 from pivotlab.experiments.own_records import OwnRecords
 from pivotlab.experiments.reported import PIVOTOPD, block
 
@@ -46,11 +46,6 @@ def pairs(reported: pd.DataFrame, own: OwnRecords) -> list[Pair]:
         swe,
     )
     return [make(reported, own) for make in makers]
-
-
-def _printed(reported: pd.DataFrame, table: str, *columns: str) -> pd.DataFrame:
-    own = block(reported, PIVOTOPD, table)
-    return rows_of(own[own["column"].isin(columns)] if columns else own)
 
 
 def counterfactual(reported: pd.DataFrame, own: OwnRecords) -> Pair:
@@ -79,7 +74,12 @@ def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """The methods on all benchmarks."""
     students = ("Qwen3-1.7B", "Qwen3-8B")
     paper = tuple(
-        Panel(f"Paper: {s}", "%", _printed(reported, f"Table 1, {s}"), "grid")
+        Panel(
+            f"Paper: {s}",
+            "%",
+            printed_rows(reported, PIVOTOPD, f"Table 1, {s}"),
+            "grid",
+        )
         for s in students
     )
     return Pair(
@@ -101,7 +101,7 @@ def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Ablations."""
     columns = ("Pick", "Look", "Clean", "Heat", "Cool", "Pick2", "avg")
-    paper = _printed(reported, "Table 2", *columns)
+    paper = printed_rows(reported, PIVOTOPD, "Table 2", *columns)
     paper = paper[~paper["row"].str.contains(" against ")]
     arms = own.table("pivotopd_arms")
     steps = last_common_step(arms, list(PIVOTOPD_ARMS))
@@ -117,7 +117,7 @@ def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def figure_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """The student as its own teacher."""
-    paper = _printed(reported, "Figure 3")
+    paper = printed_rows(reported, PIVOTOPD, "Figure 3")
     paper["row"], paper["column"] = paper["column"], "points"
     labels = {"base": "base", "grpo": "GRPO", "self-teacher": "student as teacher"}
     labels |= {"full": "oracle as teacher"}
@@ -136,7 +136,7 @@ def figure_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def figure_5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Recovery from recorded mistakes."""
-    paper = _printed(reported, "Figure 5", "final rate")
+    paper = printed_rows(reported, PIVOTOPD, "Figure 5", "final rate")
     curve, replays = own.table("recovery_curve"), own.table("recovery_replay")
     steps = last_common_step(replays, list(_POLICIES))
     finals = recovery_bars(replays, _POLICIES, steps)
@@ -159,7 +159,7 @@ def figure_5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def figure_6(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """How many recovery turns."""
-    paper = _printed(reported, "Figure 6", "gain of the best K over K=0")
+    paper = printed_rows(reported, PIVOTOPD, "Figure 6", "gain of the best K over K=0")
     best = block(reported, PIVOTOPD, "Figure 6")
     best = best[best["column"] == "best K"].set_index("row")["value"]
     paper["row"] = [f"{row} (best K = {best[row]})" for row in paper["row"]]
@@ -175,7 +175,9 @@ def figure_6(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_s1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Does a teacher find the oracle's turn?"""
-    paper = _printed(reported, "Table S.1", "accuracy within 1 turn", "random")
+    paper = printed_rows(
+        reported, PIVOTOPD, "Table S.1", "accuracy within 1 turn", "random"
+    )
     paper = paper[paper["row"] != "mean"]
     table = own.table("agreement")
     names = table["teacher"].str.cat(table["student"], sep=" on ")
@@ -195,7 +197,7 @@ def table_s1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 def table_s5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """What a step costs over GRPO's."""
     parts = ("self-teacher forward (%)", "recovery rollouts (%)", "total (%)")
-    paper = _printed(reported, "Table S.5", *parts)
+    paper = printed_rows(reported, PIVOTOPD, "Table S.5", *parts)
     paper = paper[paper["row"].str.fullmatch("K=.")]
     paper["column"] = paper["column"].str.removesuffix(" (%)")
     return Pair(
@@ -218,7 +220,9 @@ def table_s5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def swe(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Large-teacher distillation with pivots, no recovery (App. D.6)."""
-    paper = _printed(reported, "App. D.6, SWE-Bench Verified", "resolve rate")
+    paper = printed_rows(
+        reported, PIVOTOPD, "App. D.6, SWE-Bench Verified", "resolve rate"
+    )
     labels = {"base": "base", "opd": "OPD", "swe": "OPD + pivots"}
     arms = own.table("pivotopd_arms")
     steps = last_common_step(arms, list(labels))

@@ -21,7 +21,13 @@ from pivotlab.experiments.figures.own_panels import (
     silent_rows,
     success_bars,
 )
-from pivotlab.experiments.figures.papers import Pair, Panel, note_panel, rows_of
+from pivotlab.experiments.figures.papers import (
+    Pair,
+    Panel,
+    note_panel,
+    printed_rows,
+    rows_of,
+)
 from pivotlab.experiments.own_records import OwnRecords
 from pivotlab.experiments.recomputation import TABLE_4
 from pivotlab.experiments.reported import PIVOTRL, block
@@ -55,14 +61,9 @@ def pairs(reported: pd.DataFrame, own: OwnRecords) -> list[Pair]:
     return [make(reported, own) for make in makers]
 
 
-def _printed(reported: pd.DataFrame, table: str, *columns: str) -> pd.DataFrame:
-    own = block(reported, PIVOTRL, table)
-    return rows_of(own[own["column"].isin(columns)])
-
-
 def silent_turns(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Share of turns at which every sample gets the same reward (Section 3)."""
-    paper = _printed(reported, "Section 3", "all samples equal (%)")
+    paper = printed_rows(reported, PIVOTRL, "Section 3", "all samples equal (%)")
     return Pair(
         "10_pivotrl_silent_turns",
         (Panel("Paper: random turns", "turns without signal (%)", paper),),
@@ -79,7 +80,7 @@ def silent_turns(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """In-domain accuracy with equal data."""
-    paper = _printed(reported, "Table 1", "base", "SFT", "PivotRL")
+    paper = printed_rows(reported, PIVOTRL, "Table 1", "base", "SFT", "PivotRL")
     paper = paper[paper["row"] != "mean gain over base"]
     arms = own.table("pivotrl_arms")
     steps = last_common_step(arms, list(_MAIN))
@@ -99,7 +100,7 @@ def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Change on what was not trained."""
-    paper = _printed(reported, "Table 2", "delta SFT", "delta PivotRL")
+    paper = printed_rows(reported, PIVOTRL, "Table 2", "delta SFT", "delta PivotRL")
     paper["column"] = paper["column"].str.removeprefix("delta ")
     paper["row"] = paper["row"].replace("average", "average (printed)")
     retention = own.table("pivotrl_retention")
@@ -123,7 +124,7 @@ def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Change after training on one domain; only fragments are known."""
-    paper = _printed(reported, "Table 3", "delta SFT", "delta PivotRL")
+    paper = printed_rows(reported, PIVOTRL, "Table 3", "delta SFT", "delta PivotRL")
     paper["column"] = paper["column"].str.removeprefix("delta ")
     text = "no counterpart: we train on one domain"
     return Pair(
@@ -137,7 +138,7 @@ def table_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_4(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Ablation of turns and reward."""
-    paper = _printed(reported, "Table 4", "τ²-Bench")
+    paper = printed_rows(reported, PIVOTRL, "Table 4", "τ²-Bench")
     missing = {"row": "D_adv + strict", "column": "τ²-Bench"}
     missing |= {"note": "not in the paper", "provenance": ""}
     paper = pd.concat([paper, pd.DataFrame([missing])], ignore_index=True)
@@ -160,7 +161,7 @@ def table_4(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 def table_5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """A large model before and after its RL stage."""
-    paper = _printed(reported, "Table 5", "before", "after")
+    paper = printed_rows(reported, PIVOTRL, "Table 5", "before", "after")
     text = "no counterpart: no model of ours went through such a stage"
     return Pair(
         "10_pivotrl_table_5",
@@ -175,7 +176,7 @@ def table_5(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 def table_6(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Selection of turns, domain by domain."""
     printed = ("airline", "retail", "telecom", "average")
-    paper = _swapped(_printed(reported, "Table 6", *printed))
+    paper = _swapped(printed_rows(reported, PIVOTRL, "Table 6", *printed))
     arms = own.table("pivotrl_arms")
     steps = last_common_step(arms, list(_SELECTION))
     types = sorted(set(arms["task_type"]) - {"all"})
@@ -197,7 +198,9 @@ def _swapped(rows: pd.DataFrame) -> pd.DataFrame:
 
 def figure_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """What equal success costs, single turns against episodes."""
-    paper = _printed(reported, "Figure 1", "rollout turns (thousands)", "step")
+    paper = printed_rows(
+        reported, PIVOTRL, "Figure 1", "rollout turns (thousands)", "step"
+    )
     costs = paper[paper["column"] != "step"]
     lines = cost_lines(own.table("e2e_vs_pivot"), DECODING)
     label, title = "rollout turns (thousands)", "Paper: cost of 32.67 % on SWE-Bench"

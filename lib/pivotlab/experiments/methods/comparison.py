@@ -8,7 +8,6 @@ from its checkpoint.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -21,10 +20,11 @@ from pivotlab.distillation.skill_bank import SkillBank
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.evaluation.retention import accuracy_table, answer_all, questions
+from pivotlab.experiments.cells import dependences, kept
 from pivotlab.experiments.methods.arms import get_method_arm, method_settings
 from pivotlab.experiments.methods.worlds import World, get_world
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import commit, merge_records, write_text
+from pivotlab.experiments.runs import commit, merge_records
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
@@ -204,17 +204,9 @@ def run_method_cell(cell: MethodCell, stage: Stage) -> dict:
     Raises:
         ValueError: its folder holds a run with other settings.
     """
-    folder = cell.folder(stage.preset)
-    asked, done = folder / "params.json", folder / "row.json"
-    wanted = json.loads(json.dumps({**asdict(cell), **asdict(stage.preset)}))
-    if asked.exists() and json.loads(asked.read_text()) != wanted:
-        raise ValueError(
-            f"{folder} holds a run with other settings; delete it to run this one"
-        )
-    if not done.exists():
-        write_text(asked, json.dumps(wanted, indent=2))
-        write_text(done, json.dumps(_row(cell, stage, folder)))
-    return json.loads(done.read_text())
+    folder, trains = cell.folder(stage.preset), get_method_arm(cell.method).trains
+    wanted = dependences(cell, stage.preset, trains, ("episode_steps",))
+    return kept(folder, wanted, lambda: _row(cell, stage, folder))
 
 
 def _row(cell: MethodCell, stage: Stage, folder: Path) -> dict:

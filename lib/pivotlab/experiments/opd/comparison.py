@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +38,14 @@ from pivotlab.evaluation.recovery import (
 )
 from pivotlab.evaluation.retention import accuracy_table, answer_all, questions
 from pivotlab.evaluation.success import play_games, success_table
+from pivotlab.experiments.cells import dependences, kept
 from pivotlab.experiments.opd.arms import EpisodeArm, episode_settings, get_episode_arm
 from pivotlab.experiments.presets import Preset
 from pivotlab.experiments.runs import commit, merge_records, write_text
 from pivotlab.models.registry import load_model
 from pivotlab.records import Rollout
 from pivotlab.rendering import Renderer
-from pivotlab.rollouts import CachedPlayer, Settings, Start, play
+from pivotlab.rollouts import CachedPlayer, Settings, Start, play, resume
 from pivotlab.training.history import Evaluations, TrainingRun
 from pivotlab.training.multiturn import train_multiturn
 
@@ -139,6 +140,15 @@ class EpisodeExamination:
             repeats=REPEATS,
             seed=SEED,
         )
+
+    def continued(
+        self, mistake: Mistake, policy: PreTrainedModel, seed: int
+    ) -> Rollout:
+        """The episode as the policy plays on after the mistake, at one noise seed."""
+        start = resume(mistake.rollout, mistake.turn + 1, seed=seed)
+        rules = game_rules(self.preset)
+        player = CachedPlayer(policy)
+        return play(player, self.renderer, TextGame, [start], rules)[0]
 
     def examine(self, policy: PreTrainedModel) -> Tables:
         """Rows of pivotopd_arms, _retention, recovery_replay and recovery_curve."""
@@ -259,31 +269,14 @@ def run_episode_cell(
     Raises:
         ValueError: its folder holds a run with other settings.
     """
-    folder = cell.folder(preset)
-    asked, done = folder / "params.json", folder / "rows.json"
-    wanted = _settings(cell, preset)
-    if asked.exists() and json.loads(asked.read_text()) != wanted:
-        raise ValueError(
-            f"{folder} holds a run with other settings; delete it to run this one"
-        )
-    if not done.exists():
-        write_text(asked, json.dumps(wanted, indent=2))
-        if get_episode_arm(cell.arm).trains:
-            tables = _trained(cell, preset, examination, folder, big)
-        else:
-            tables = _stamped(examination.examine(base), cell, 0, {})
-        write_text(done, json.dumps(tables))
-    return json.loads(done.read_text())
+    folder, trains = cell.folder(preset), get_episode_arm(cell.arm).trains
 
+    def make() -> Tables:
+        if trains:
+            return _trained(cell, preset, examination, folder, big)
+        return _stamped(examination.examine(base), cell, 0, {})
 
-def _settings(cell: EpisodeCell, preset: Preset) -> dict:
-    """All that a cell's rows depend on; which other cells were asked for does not
-    count, nor does a length that is not trained."""
-    wanted = {**asdict(preset), **asdict(cell)}
-    del wanted["seeds"], wanted["about"], wanted["episode_steps"]
-    if not get_episode_arm(cell.arm).trains:
-        del wanted["steps"]
-    return json.loads(json.dumps(wanted))
+    return kept(folder, dependences(cell, preset, trains, ("episode_steps",)), make)
 
 
 def _trained(cell, preset, examination, folder: Path, big) -> Tables:

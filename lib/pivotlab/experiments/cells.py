@@ -1,0 +1,89 @@
+"""What all comparisons share: which cells are asked for, and that a finished one stays.
+
+A cell is one arm at one seed. Its folder holds `params.json`, all that its rows depend
+on, and, once it is finished, `rows.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pivotlab.experiments.presets import Preset
+from pivotlab.experiments.runs import write_text
+
+#: A notebook parameter of this value leaves the choice to the preset.
+PRESET = "preset"
+#: The arm that trains nothing, so that one seed is enough.
+BASE = "base"
+
+
+def listed(text: object) -> tuple[str, ...] | None:
+    """The words of a comma-separated notebook parameter; None leaves it to the preset.
+
+    Raises:
+        ValueError: there is no word.
+    """
+    if text == PRESET:
+        return None
+    words = tuple(w for w in map(str.strip, str(text).split(",")) if w)
+    if not words:
+        raise ValueError(f"{text!r} names nothing; write names with commas between")
+    return words
+
+
+def listed_seeds(text: object) -> tuple[int, ...] | None:
+    """As `listed`, for whole numbers.
+
+    Raises:
+        ValueError: a word is no whole number.
+    """
+    words = listed(text)
+    wrong = [w for w in words or () if not w.isdecimal()]
+    if wrong:
+        raise ValueError(f"seeds={text!r}: {wrong[0]!r} is not a whole number")
+    return words and tuple(map(int, words))
+
+
+def planned(arms: Iterable[str], seeds: Collection[int]) -> list[tuple[str, int]]:
+    """(arm, seed) of every cell, seed by seed; the untrained base has one."""
+    first, arms = next(iter(seeds)), list(arms)
+    return [(a, s) for s in seeds for a in arms if a != BASE or s == first]
+
+
+def dependences(
+    cell: Any, preset: Preset, trains: bool, without: Collection[str] = ()
+) -> dict[str, Any]:
+    """All that a cell's rows depend on, as JSON; which other cells were asked for does
+    not count, nor does a length that is not trained.
+
+    Args:
+        cell: a dataclass with `steps`.
+        preset: its fields, overridden by the cell's.
+        trains: whether the length counts.
+        without: further fields of the preset that the rows do not depend on.
+    """
+    wanted = {**asdict(preset), **asdict(cell)}
+    for name in ("seeds", "about", *without, *(() if trains else ("steps",))):
+        del wanted[name]
+    return json.loads(json.dumps(wanted))
+
+
+def kept(folder: Path, wanted: dict[str, Any], make: Callable[[], Any]) -> Any:
+    """What `make` returns, as JSON, or what an earlier call left in the folder.
+
+    Raises:
+        ValueError: the folder holds a run with other settings.
+    """
+    asked, done = folder / "params.json", folder / "rows.json"
+    if asked.exists() and json.loads(asked.read_text()) != wanted:
+        raise ValueError(
+            f"{folder} holds a run with other settings; delete it to run this one"
+        )
+    if not done.exists():
+        write_text(asked, json.dumps(wanted, indent=2))
+        write_text(done, json.dumps(make()))
+    return json.loads(done.read_text())
