@@ -32,9 +32,18 @@ def test_errors_name_field_problem_and_fix():
     assert fields.sequence(None, "traj") == []
 
 
-@pytest.mark.parametrize("text", ["{", "", "[" * 100_000])
-def test_undecodable_text_is_one_clear_error(text):
-    with pytest.raises(fields.FormatError, match="line: is not JSON"):
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("{", "not JSON"),
+        ("[1,\n", "not JSON .*line 1"),
+        ("[" * 100_000, "not JSON"),
+        ("", "empty"),
+        (" \n", "empty"),
+    ],
+)
+def test_undecodable_text_is_one_clear_error(text, said):
+    with pytest.raises(fields.FormatError, match=f"line: is {said}"):
         fields.loads(text, "line")
 
 

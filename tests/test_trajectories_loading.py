@@ -114,7 +114,8 @@ def test_the_same_row_in_every_wrapping(content, tmp_path):
 @pytest.mark.parametrize(
     "content, problem",
     [
-        ("", "is not JSON"),
+        ("", "is empty"),
+        ('{"messages": [\n', "line 1 column 15"),
         ("no trajectory at all", "is not JSON"),
         ('{"messages": [', "is not JSON"),
         (b"\xff\xfe\x00", "is not JSON"),

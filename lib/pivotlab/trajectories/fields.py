@@ -25,8 +25,13 @@ def loads(text: str, field: str = "row") -> Any:
     """Decoded JSON text; halves of characters (cut emoji) become U+FFFD.
 
     Raises:
-        FormatError: the text is not JSON (or nested too deeply to decode).
+        FormatError: the text is empty or not JSON (or nested too deeply to decode).
     """
+    text = text.rstrip()  # a cut-off line is reported where it ends, not one below
+    if not text:
+        raise FormatError(
+            field, "is empty", "check how it was written, or leave it out"
+        )
     try:
         value = json.loads(text)
         return _mended(value) if _SURROGATE.search(text) else value
