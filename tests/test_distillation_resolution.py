@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pivotlab.distillation.resolution import resolve, same
+from pivotlab.distillation.resolution import fills, resolve, same
 
 ADMISSIBLE = (
     "go to desk 1",
@@ -34,6 +34,29 @@ def test_by_hand(text, action):
     assert resolve(text, ADMISSIBLE) == action
 
 
+@pytest.mark.parametrize(
+    "text, action",
+    [
+        (" search[Blue Mug] ", "search[Blue Mug]"),
+        ("Search[blue mug]", "Search[blue mug]"),
+        ("search[]", None),
+        ("search[...]", None),
+        ("search", None),
+        ("click[back to search]", "click[back to search]"),
+        ("click[blue mug]", None),
+    ],
+)
+def test_a_form_admits_every_text_that_fills_it(text, action):
+    assert resolve(text, ("search[...]", "click[back to search]")) == action
+
+
+def test_a_form_of_tags_admits_one_that_is_filled():
+    forms = ("<answer>...</answer>", "<search>...</search>")
+    assert resolve("<search>Mira Holt</search>", forms) == "<search>Mira Holt</search>"
+    assert resolve("<search></search>", forms) is None
+    assert resolve("<search>a</answer>", forms) is None
+
+
 def test_a_tie_resolves_to_nothing():
     assert resolve("go to lamp 1 now", ("go to lamp 2 now", "go to lamp 3 now")) is None
 
@@ -41,7 +64,9 @@ def test_a_tie_resolves_to_nothing():
 @given(st.text(), st.lists(st.text(min_size=1), max_size=5))
 def test_total_and_only_ever_admissible(text, admissible):
     found = resolve(text, admissible)
-    assert found is None or found in admissible
+    forms = [form for form in admissible if "..." in form]
+    filled = any(fills(text, form) for form in forms)
+    assert filled or found is None or found in admissible and found not in forms
 
 
 @given(st.sampled_from(ADMISSIBLE))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pivotlab.environments.protocol import ANY_TEXT
+
 #: Least token overlap that may stand for an action; the paper names no value.
 OVERLAP = 0.5
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -28,12 +30,16 @@ def resolve(text: str, admissible: Sequence[str]) -> str | None:
 
     Tried in order: equality, equality without articles, containment in exactly one
     admissible action, and the highest token overlap (intersection over union of words)
-    above `OVERLAP` if a single action has it.
+    above `OVERLAP` if a single action has it. A listed form (`search[...]`) admits every
+    text that fills it, which then stands for itself; the form itself is no action.
     """
     wanted = normalise(text)
     if not wanted:
         return None
-    plain = {action: normalise(action) for action in admissible}
+    forms = [action for action in admissible if ANY_TEXT in action]
+    if any(fills(text, form) for form in forms):
+        return text.strip()
+    plain = {action: normalise(action) for action in admissible if action not in forms}
     for form in (normalise, _without_articles):
         equal = [a for a, p in plain.items() if form(p) == form(wanted)]
         if equal:
@@ -42,6 +48,15 @@ def resolve(text: str, admissible: Sequence[str]) -> str | None:
     if len(inside) == 1:
         return inside[0]
     return _closest(wanted, plain)
+
+
+def fills(text: str, form: str) -> bool:
+    """Whether a text is the form with words of its own for `ANY_TEXT`."""
+    before, _, after = map(normalise, form.partition(ANY_TEXT))
+    plain = normalise(text)
+    inside = plain[len(before) : len(plain) - len(after)].strip()
+    framed = plain.startswith(before) and plain.endswith(after)
+    return framed and inside not in ("", ANY_TEXT)
 
 
 def _closest(wanted: str, plain: dict[str, str]) -> str | None:

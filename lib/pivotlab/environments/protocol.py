@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple, Protocol, runtime_checkable
 
+#: Stands in a listed action where any text may stand: `search[...]` is every search.
+ANY_TEXT = "..."
+
 
 class Step(NamedTuple):
     """Answer to one action; `reward` is 1.0 exactly when it solved the task."""
@@ -36,7 +39,7 @@ class Environment(Protocol):
         ...
 
     def admissible(self) -> list[str]:
-        """Actions the environment would carry out now, sorted."""
+        """Actions the environment would carry out now, sorted; see `ANY_TEXT`."""
         ...
 
     def snapshot(self) -> Hashable:

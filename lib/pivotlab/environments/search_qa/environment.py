@@ -24,7 +24,7 @@ import re
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from pivotlab.environments.protocol import Step
+from pivotlab.environments.protocol import ANY_TEXT, Step
 from pivotlab.environments.search_qa import encyclopedia
 from pivotlab.environments.search_qa.answers import exact_match
 from pivotlab.environments.search_qa.library import Library
@@ -114,10 +114,10 @@ class SearchQA:
         return f"<information>{chr(10).join(lines)}</information>"
 
     def admissible(self) -> list[str]:
-        """The two forms of a turn; any text may stand in the tags."""
+        """The two forms of a turn."""
         if self.state.right is not None:
             return []
-        return [answer("your answer"), search("your query")]
+        return [answer(ANY_TEXT), search(ANY_TEXT)]
 
     def snapshot(self) -> Hashable:
         """The state as a tuple; it belongs to the current question."""

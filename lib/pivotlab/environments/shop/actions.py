@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from pivotlab.environments.protocol import ANY_TEXT
+
 _ACTION = re.compile(
     r"^(?:Action(?: \d+)?: *)?(search|click)\[(.*)\][ \t]*$", re.MULTILINE | re.I
 )
-#: How a search stands in a list of admissible actions: any query may replace it.
-SEARCH_FORM = "search[<your query>]"
+#: How a search stands in a list of admissible actions.
+SEARCH_FORM = f"search[{ANY_TEXT}]"
 
 
 class Action(NamedTuple):

@@ -91,7 +91,7 @@ class Stage:
 
     def fresh(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """The student before training."""
-        return load_model(self.preset.episode_model)
+        return load_model(self.world.student(self.preset))
 
     def played(
         self, policy: PreTrainedModel, tasks: list[str], temperature: float, turns: int

@@ -18,10 +18,12 @@ from transformers import PreTrainedModel
 from pivotlab.distillation.teachers import OracleTeacher, Teacher
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
+from pivotlab.environments import search_qa, shop
 from pivotlab.environments.protocol import Environment, OracleEnvironment
 from pivotlab.environments.textgame import TextGame, task_ids
 from pivotlab.experiments.pool import play_games
 from pivotlab.experiments.presets import Preset
+from pivotlab.models import tiny, tiny_web
 from pivotlab.records import Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import CachedPlayer, Settings, Start, play
@@ -62,6 +64,7 @@ class World:
         max_turns: of an episode; None takes the preset's.
         max_new_tokens: of a turn; None takes the preset's.
         system: rules before the first observation, or None.
+        embedded: the shipped model that knows this environment.
     """
 
     name: str
@@ -73,6 +76,12 @@ class World:
     max_turns: int | None = None
     max_new_tokens: int | None = None
     system: str | None = None
+    embedded: str = tiny.NAME
+
+    def student(self, preset: Preset) -> str:
+        """The preset's student; where that is a shipped model, the one of this world."""
+        own = preset.episode_model
+        return self.embedded if own == tiny.NAME else own
 
     def rules(self, preset: Preset, temperature: float | None = None) -> Settings:
         """How episodes are played; at the training temperature unless one is given."""
@@ -99,6 +108,24 @@ WORLDS: dict[str, World] = {
             ("valid_seen", "valid_unseen"),
             lambda: OracleTeacher(TextGame()),
             _household_lessons,
+        ),
+        World(
+            "shop",
+            shop.Shop,
+            shop.task_ids,
+            ("valid",),
+            lambda: OracleTeacher(shop.Shop()),
+            max_turns=shop.MAX_TURNS,
+            embedded=tiny_web.NAME,
+        ),
+        World(
+            "search_qa",
+            search_qa.SearchQA,
+            search_qa.task_ids,
+            ("valid",),
+            lambda: OracleTeacher(search_qa.SearchQA()),
+            max_turns=search_qa.MAX_TURNS,
+            embedded=tiny_web.NAME,
         ),
     )
 }
