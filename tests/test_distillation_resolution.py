@@ -41,7 +41,6 @@ def test_by_hand(text, action):
         ("Search[blue mug]", "Search[blue mug]"),
         ("search[]", None),
         ("search[...]", None),
-        ("search", None),
         ("click[back to search]", "click[back to search]"),
         ("click[blue mug]", None),
     ],

@@ -30,8 +30,8 @@ def resolve(text: str, admissible: Sequence[str]) -> str | None:
 
     Tried in order: equality, equality without articles, containment in exactly one
     admissible action, and the highest token overlap (intersection over union of words)
-    above `OVERLAP` if a single action has it. A listed form (`search[...]`) admits every
-    text that fills it, which then stands for itself; the form itself is no action.
+    above `OVERLAP` if a single action has it. A listed form (`search[...]`) admits
+    every text that fills it, which then stands for itself; a form is no action.
     """
     wanted = normalise(text)
     if not wanted:

@@ -79,7 +79,7 @@ class World:
     embedded: str = tiny.NAME
 
     def student(self, preset: Preset) -> str:
-        """The preset's student; where that is a shipped model, the one of this world."""
+        """The preset's student; for a shipped one, that of this environment."""
         own = preset.episode_model
         return self.embedded if own == tiny.NAME else own
 
