@@ -84,6 +84,10 @@ class VllmSampler:
             "hit_rate": cached / seen if seen else 0.0,
         }
 
+    def forget(self) -> None:
+        """Empty the prefix cache, so that the next call finds nothing in it."""
+        self._engine.reset_prefix_cache()
+
 
 def _sample(completion: Any) -> Sample:
     ids = tuple(completion.token_ids)

@@ -45,6 +45,7 @@ class Sizes:
 
     Attributes:
         models: names for `subject`.
+        growing: those of them whose growth curves are measured.
         repeats: of ours and of the peer.
         trajectories: profiled at once.
         max_turns: of a played game.
@@ -63,6 +64,7 @@ class Sizes:
     """
 
     models: tuple[str, ...]
+    growing: tuple[str, ...]
     repeats: int
     trajectories: int
     max_turns: int
@@ -86,13 +88,14 @@ class Sizes:
 
 _CPU = Sizes(
     models=("tiny", "smollm2-135m"),
+    growing=("tiny",),
     repeats=5,
-    trajectories=24,
+    trajectories=20,
     max_turns=30,
     longest=1400,
     k=8,
-    new_tokens=24,
-    peer_turns=8,
+    new_tokens=16,
+    peer_turns=4,
     depths=(4, 8, 16, 24, 32),
     prefixes=(64, 128, 256, 512, 1024),
     ks=(2, 4, 8, 16, 32),
@@ -108,6 +111,7 @@ _CPU = Sizes(
 )
 _SMOKE = Sizes(
     models=("random",),
+    growing=("random",),
     repeats=1,
     trajectories=2,
     max_turns=6,
@@ -132,6 +136,7 @@ _GPU = Sizes(
     **{
         **vars(_CPU),
         "models": ("qwen3-1.7b-shape",),
+        "growing": ("qwen3-1.7b-shape",),
         "step_prompts": {"qwen3-1.7b-shape": 8},
         "new_tokens": 64,
         "step_tokens": 64,
