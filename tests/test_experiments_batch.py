@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from notebook_toys import write_notebook
@@ -83,6 +85,16 @@ def test_a_bad_request_is_one_line_and_status_2(folder, capsys, arguments, hint)
     assert batch.main(arguments) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert hint in line
+
+
+def test_a_bad_request_waits_for_no_notebook_library():
+    code = """
+import sys
+from pivotlab.experiments import batch
+assert batch.main(["run", "--preset", "quik"]) == 2
+assert not {"papermill", "nbformat", "torch"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_a_grid_keeps_failures_and_goes_on_where_it_stopped(folder, capsys):

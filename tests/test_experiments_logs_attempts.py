@@ -5,6 +5,7 @@ import math
 import pytest
 
 from pivotlab.experiments.logs import attempts, verifier_choice
+from pivotlab.experiments.logs import files as log_files
 from pivotlab.experiments.logs import turns as log_turns
 from pivotlab.records import Message, ToolCall, Trajectory
 
@@ -124,7 +125,7 @@ def _game(candidate):
 
 
 def test_strict_acceptance_implies_functional_on_the_example_logs():
-    logs = log_turns.read_turns(log_turns.find("embedded"), BY_DOMAIN)
+    logs = log_turns.read_turns(log_files.find("embedded"), BY_DOMAIN)
     judged = attempts.judge(attempts.same_state_pairs(logs.trajectories), BY_DOMAIN)
     assert len(judged) >= 30
     assert all(j.strict.reward <= j.functional.reward for j in judged)

@@ -5,11 +5,11 @@ import json
 import pytest
 from trajectory_files import FOLDER
 
-from pivotlab.experiments.logs import profiling, verifier_choice
+from pivotlab.experiments.logs import files as log_files
+from pivotlab.experiments.logs import profiles, verifier_choice
 from pivotlab.experiments.logs import turns as log_turns
 from pivotlab.models.registry import load_tokenizer
 from pivotlab.rendering import Renderer
-from pivotlab.trajectories import registry
 
 BY_DOMAIN = verifier_choice.choose("by domain")
 
@@ -33,7 +33,7 @@ def rows(path, *conversations, **columns):
 
 
 def test_the_example_logs_are_accounted_for():
-    turns = log_turns.read_turns(log_turns.find("embedded"), BY_DOMAIN)
+    turns = log_turns.read_turns(log_files.find("embedded"), BY_DOMAIN)
     assert account_is_complete(turns)
     assert (turns.turns, len(turns.candidates)) == (75, 71)
     assert turns.skips == {"canned": 3, "empty_turn": 1}
@@ -66,7 +66,7 @@ def test_episodes_that_earned_too_little_demonstrate_nothing(tmp_path):
 
 
 def test_turns_whose_demonstration_is_rejected_are_named():
-    files = [f for f in log_turns.find("embedded") if f.name == "shop.jsonl"]
+    files = [f for f in log_files.find("embedded") if f.name == "shop.jsonl"]
     turns = log_turns.read_turns(files, verifier_choice.choose("tool name"))
     assert account_is_complete(turns)
     game = verifier_choice.CHOICES["by domain"]().by_domain["textgame"]
@@ -97,9 +97,9 @@ def test_files_of_one_name_keep_their_turns_apart(tmp_path):
 
 def test_rules_go_before_conversations_without_any():
     turns = log_turns.read_turns(
-        log_turns.find("embedded"), BY_DOMAIN, system="Be brief."
+        log_files.find("embedded"), BY_DOMAIN, system="Be brief."
     )
-    plain = log_turns.read_turns(log_turns.find("embedded"), BY_DOMAIN)
+    plain = log_turns.read_turns(log_files.find("embedded"), BY_DOMAIN)
     assert turns.skips == plain.skips
     pairs = zip(turns.candidates, plain.candidates, strict=True)
     for ours, bare in pairs:
@@ -117,25 +117,8 @@ def test_an_unreadable_row_costs_only_itself(tmp_path):
     assert len(turns.candidates) == 2 and turns.reports[0].failed == 1
 
 
-def test_names_of_registered_files():
-    assert len(log_turns.registered("airline")) == 1
-    assert len(log_turns.registered("intercode")) >= 10
-    (name,) = log_turns.registered("gpt-4o-airline.json")
-    assert name == registry.entry("gpt-4o-airline.json").name
-
-
-def test_a_name_of_nothing_says_what_there_is():
-    with pytest.raises(FileNotFoundError, match="embedded, airline"):
-        log_turns.find("nowhere.jsonl")
-
-
-def test_several_names_by_comma(tmp_path):
-    path = rows(tmp_path / "a.jsonl", ["one"])
-    assert log_turns.find(f"{path}, embedded") == [path, *log_turns.find("embedded")]
-
-
 def test_real_airline_log_is_accounted_for(mirror):
-    turns = log_turns.read_turns(log_turns.find("airline"), BY_DOMAIN)
+    turns = log_turns.read_turns(log_files.find("airline"), BY_DOMAIN)
     assert account_is_complete(turns) and turns.turns == 2454
 
 
@@ -177,4 +160,4 @@ def test_terminal_text_can_be_cleaned_and_both_lengths_are_told(tmp_path):
     clean = log_turns.read_turns([path], BY_DOMAIN, clean=True)
     assert clean.candidates[1].prefix[2].content == "100%\ndone"
     assert clean.observed == (10 + len(drawn), 10 + 9)
-    assert "observations: 37 characters, 19 after" in profiling.account(clean)
+    assert "observations: 37 characters, 19 after" in profiles.account(clean)

@@ -21,10 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from pivotlab import paths
 from pivotlab.experiments.grid import Cell, Grid, read_grid
+from pivotlab.experiments.notebooks import code_cells
 from pivotlab.experiments.presets import get_preset
 from pivotlab.experiments.runs import commit, rows_to_csv, write_text
 
@@ -153,8 +152,7 @@ def _reported(cells: Sequence[Cell], workers: int) -> list[Outcome]:
 
 def _facts(cell: Cell) -> dict[str, Any]:
     """What makes a finished cell the same cell."""
-    book = nbformat.read(cell.notebook, as_version=4)
-    code = "\0".join(c.source for c in book.cells if c.cell_type == "code")
+    code = "\0".join(source for source, _ in code_cells(cell.notebook))
     digest = hashlib.sha256(code.encode()).hexdigest()
     return {"notebook": cell.notebook.stem, "params": dict(cell.params), "code": digest}
 

@@ -11,25 +11,36 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import json
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import papermill
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
-from papermill.exceptions import PapermillExecutionError
-from traitlets.config import Config
-
-#: Longest path of a Unix socket that every system accepts, less the socket's own name.
-_SOCKET_PATH = 60
 
 
 class NotebookError(RuntimeError):
     """A cell failed; the message says which, why, and where the notebook lies."""
+
+
+def code_cells(notebook: Path | str) -> list[tuple[str, Sequence[str]]]:
+    """(source, tags) of every code cell; nbformat would take a second to import.
+
+    Raises:
+        FileNotFoundError: there is no such notebook.
+        ValueError: the file is no notebook.
+    """
+    if not Path(notebook).is_file():
+        raise FileNotFoundError(f"no notebook {notebook}")
+    try:
+        cells = json.loads(Path(notebook).read_text("utf-8"))["cells"]
+        return [
+            ("".join(cell["source"]), cell["metadata"].get("tags", []))
+            for cell in cells
+            if cell["cell_type"] == "code"
+        ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{notebook} is no notebook of format 4 ({error!r})") from None
 
 
 def parameters(notebook: Path | str) -> dict[str, Any]:
@@ -37,17 +48,27 @@ def parameters(notebook: Path | str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: there is no such notebook.
-        ValueError: it has no parameters.
+        ValueError: it has no parameters, or one whose default is no literal.
     """
-    if not Path(notebook).is_file():
-        raise FileNotFoundError(f"no notebook {notebook}")
-    found = papermill.inspect_notebook(str(notebook))
-    if not found:
+    tagged = [text for text, tags in code_cells(notebook) if "parameters" in tags]
+    if not tagged:
         raise ValueError(f"{notebook} has no cell tagged 'parameters'")
-    return {
-        name: ast.literal_eval(parameter["default"])
-        for name, parameter in found.items()
-    }
+    try:
+        return dict(map(_assigned, ast.parse(tagged[0]).body))
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(
+            f"{notebook}: its parameters cell must be lines of NAME = LITERAL ({error})"
+        ) from None
+
+
+def _assigned(line: ast.stmt) -> tuple[str, Any]:
+    """Name and value of an assignment, annotated or not."""
+    match line:
+        case ast.AnnAssign(ast.Name(name), _, value) | ast.Assign(
+            [ast.Name(name)], value
+        ):
+            return name, ast.literal_eval(value)
+    raise ValueError(ast.unparse(line))
 
 
 def check_parameters(notebook: Path | str, given: Mapping[str, Any]) -> None:
@@ -100,46 +121,18 @@ def execute(
     os.environ.setdefault("TQDM_DISABLE", "1")
     # Spinning threads slow everything down as soon as another process runs.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Imported last: papermill takes seconds, and a mistyped name shall not.
+    from pivotlab.experiments import kernel
+
     try:
-        with _connection() as connection:
-            papermill.execute_notebook(
-                str(notebook),
-                str(part),
-                parameters=dict(params or {}),
-                kernel_name="python3",
-                progress_bar=False,
-                execution_timeout=timeout,
-                config=Config(KernelManager=connection),
-            )
-    except (PapermillExecutionError, CellTimeoutError, DeadKernelError) as error:
+        kernel.run(notebook, part, params or {}, timeout)
+    except kernel.Failed as error:
         os.replace(part, failed)
-        raise NotebookError(f"{_reason(notebook, error)}; see {failed}") from error
+        where = f"{notebook.name} failed in {error}"
+        raise NotebookError(f"{where}; see {failed}") from error
     failed.unlink(missing_ok=True)
     os.replace(part, output)
     return output
-
-
-@contextmanager
-def _connection() -> Iterator[dict[str, str]]:
-    """How the kernel is reached: Unix sockets in a folder of this run alone.
-
-    Parallel kernels race for TCP ports, and for socket names in one folder. TCP is left
-    for systems whose temporary folder has too long a path.
-    """
-    with tempfile.TemporaryDirectory(prefix="pivotlab-") as folder:
-        if len(folder) > _SOCKET_PATH:
-            yield {"transport": "tcp"}
-        else:
-            yield {"transport": "ipc", "ip": f"{folder}/kernel"}
-
-
-def _reason(notebook: Path, error: Exception) -> str:
-    """One line: which cell, which error."""
-    if isinstance(error, PapermillExecutionError):
-        what = f"cell [{error.exec_count}]: {error.ename}: {error.evalue}"
-    else:
-        what = f"{type(error).__name__}: {error}"
-    return f"{notebook.name} failed in {' '.join(what.split())}"
 
 
 def parse_value(text: str) -> Any:

@@ -13,31 +13,18 @@ actions, `checked` asks for those too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pandas as pd
 
-from pivotlab import paths
 from pivotlab.pivots.candidates import collect
 from pivotlab.records import Candidate, Message, Trajectory
 from pivotlab.rendering import Renderer
-from pivotlab.trajectories import registry, tau2, terminal
+from pivotlab.trajectories import tau2, terminal
 from pivotlab.trajectories.loading import LoadReport, stream
 from pivotlab.verifiers.protocol import Verifier
-
-#: Hand-written examples of several formats, and the name that stands for them.
-EXAMPLES = paths.DATA / "examples" / "logs"
-EMBEDDED = "embedded"
-#: Short names of registered real logs, as patterns of their names.
-REGISTERED: Mapping[str, str] = {
-    "airline": "sierra-research__tau-bench/historical_trajectories/*",
-    "intercode": "princeton-nlp__intercode/data/results/bash/*",
-    "intercode gpt-4": "princeton-nlp__intercode/data/results/bash/gpt-4/*",
-    "search": "*/WebDancer/datasets/sample_traj.jsonl",
-}
 
 
 @dataclass
@@ -62,46 +49,6 @@ class Turns:
         These are the reader's counts; `skips` of this object has the rest.
         """
         return pd.DataFrame([report.row() for report in self.reports])
-
-
-def find(logs: str) -> list[Path]:
-    """Files that `logs` names: one path, or several names separated by commas.
-
-    A name is a path, "embedded", one of `REGISTERED`, or the ending of a registered
-    file's name.
-
-    Raises:
-        FileNotFoundError: there is nothing of that name.
-        MissingFile: a registered file is not here and could not be had.
-    """
-    if Path(logs).expanduser().exists():
-        return [Path(logs).expanduser()]
-    found: list[Path] = []
-    for name in filter(None, (part.strip() for part in logs.split(","))):
-        if Path(name).expanduser().exists():
-            found.append(Path(name).expanduser())
-        elif name == EMBEDDED:
-            found += sorted(EXAMPLES.glob("*.json*"))
-        else:
-            found += [registry.fetch(entry) for entry in registered(name)]
-    return found
-
-
-def registered(name: str) -> list[str]:
-    """Registered files that a name stands for.
-
-    Raises:
-        FileNotFoundError: none.
-    """
-    pattern = REGISTERED.get(name, f"*{name}")
-    found = [n for n in sorted(registry.entries()) if fnmatchcase(n, pattern)]
-    if not found:
-        known = ", ".join((EMBEDDED, *REGISTERED))
-        raise FileNotFoundError(
-            f"{name}: no such file here; give a path, one of {known}, or the end of a "
-            "name in data/registry/files.csv"
-        )
-    return found
 
 
 def read_turns(
