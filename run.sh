@@ -73,7 +73,7 @@ case "${1:-run}" in
     ;;
   -h | --help | help) usage ;;
   *)
-    echo "run.sh: unknown command '$1'" >&2
+    echo "run.sh: unknown command '$1'; a preset is named so: bash run.sh run --preset quick" >&2
     usage >&2
     exit 2
     ;;

@@ -97,6 +97,14 @@ assert not {"papermill", "nbformat", "torch"} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_a_preset_in_the_place_of_a_command_is_put_right():
+    command = ["bash", str(paths.ROOT / "run.sh"), "quik"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    line = done.stderr.splitlines()[0]
+    assert "unknown command 'quik'" in line and "bash run.sh run --preset" in line
+
+
 def test_a_grid_keeps_failures_and_goes_on_where_it_stopped(folder, capsys):
     study = str(folder / "study.toml")
     assert batch.main(["batch", study]) == 1
@@ -144,8 +152,8 @@ def test_workers_share_the_cores(folder, monkeypatch):
 
 
 def test_values_reach_the_notebook_with_their_types(folder):
-    body = "assert steps == ['1', 2.5, True] and preset == '7', (steps, preset)"
+    body = "assert steps == ['1', '7', 2.5, True] and preset == 'cpu', (steps, preset)"
     book = write_notebook(folder / "02_typed.ipynb", body)
-    given = {"steps": ["1", 2.5, True], "preset": "7"}
+    given = {"steps": ["1", "7", 2.5, True], "preset": "cpu"}
     cell = batch.Cell(book, folder / "out.ipynb", given)
     assert batch.run_one(cell).error == ""

@@ -83,6 +83,17 @@ def test_misspelt_parameter_is_one_line_and_nothing_runs(book, tmp_path):
     assert not output.exists()
 
 
+@pytest.mark.parametrize("value", ["quik", 7, ["quick"]])
+def test_an_unknown_preset_stops_before_any_kernel(book, tmp_path, capsys, value):
+    output = tmp_path / "out.ipynb"
+    assert notebooks.main([str(book), str(output), "--preset", f"{value}"]) == 2
+    assert notebooks.main([str(book), str(output), "-p", "preset", f"{value!r}"]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second and first.startswith("error: unknown preset")
+    assert "choose one of smoke, quick, cpu" in first
+    assert [p.name for p in tmp_path.iterdir()] == ["demo.ipynb"]
+
+
 def test_failure_keeps_the_notebook_and_the_previous_result(tmp_path):
     book = write_notebook(tmp_path / "demo.ipynb", "print(10 / (steps - 4))")
     output = notebooks.execute(book, tmp_path / "out.ipynb")

@@ -26,7 +26,6 @@ from typing import Any
 
 from pivotlab import paths
 from pivotlab.experiments import notebooks
-from pivotlab.experiments.presets import get_preset
 
 #: Longest folder name that is still read; longer ones are cut and get a digest.
 _LONGEST_NAME = 100
@@ -109,8 +108,6 @@ def _cells(table: Mapping[str, Any], folder: Path) -> Iterator[Cell]:
         params = dict(zip(lists, values, strict=True))
         notebook = _find(params.pop("notebook"))
         notebooks.check_parameters(notebook, params)
-        if "preset" in params:
-            get_preset(params["preset"])
         place = folder / _folder_name(Cell(notebook, notebook, params).label)
         yield Cell(notebook, place / notebook.name, params, place)
 

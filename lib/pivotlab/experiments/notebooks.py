@@ -2,8 +2,9 @@
 
 papermill accepts misspelt parameters with a warning, needs a display for its progress
 bar, and leaves a half-run notebook under the name of the result. Here an unknown
-parameter stops before anything runs, and `output` exists only if every cell passed; the
-notebook of a failed run is kept as `<output>.failed.ipynb` and named in the error.
+parameter or preset stops before anything runs, and `output` exists only if every cell
+passed; the notebook of a failed run is kept as `<output>.failed.ipynb` and named in the
+error.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from pivotlab.experiments.presets import get_preset
 
 
 class NotebookError(RuntimeError):
@@ -72,10 +75,11 @@ def _assigned(line: ast.stmt) -> tuple[str, Any]:
 
 
 def check_parameters(notebook: Path | str, given: Mapping[str, Any]) -> None:
-    """Refuse names the notebook doesn't have.
+    """Refuse names the notebook doesn't have, and a preset that nobody has.
 
     Raises:
-        ValueError: names the parameter and the nearest valid names.
+        FileNotFoundError: there is no such notebook.
+        ValueError: names the parameter or preset and what is valid.
     """
     known = parameters(notebook)
     for name in given:
@@ -85,6 +89,8 @@ def check_parameters(notebook: Path | str, given: Mapping[str, Any]) -> None:
                 f"{Path(notebook).name} has no parameter {name!r}; "
                 f"did you mean {', '.join(near)}?"
             )
+    if "preset" in given:
+        get_preset(str(given["preset"]))
 
 
 def execute(
@@ -109,7 +115,7 @@ def execute(
 
     Raises:
         FileNotFoundError: there is no such notebook.
-        ValueError: unknown parameter.
+        ValueError: unknown parameter or preset.
         NotebookError: a cell failed or the kernel died.
     """
     notebook, output = Path(notebook).resolve(), Path(output).resolve()
