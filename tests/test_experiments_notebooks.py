@@ -74,6 +74,22 @@ def test_execution_with_a_parameter_from_another_directory(book, tmp_path, monke
     assert sorted(p.name for p in output.parent.iterdir()) == ["result.ipynb"]
 
 
+def test_a_misspelt_notebook_gets_the_nearest_ones(book, tmp_path, capsys, monkeypatch):
+    out = str(tmp_path / "out.ipynb")
+    assert notebooks.main([str(tmp_path / "demp.ipynb"), out]) == 2
+    assert capsys.readouterr().err == (
+        f"error: no notebook {tmp_path / 'demp.ipynb'}; did you mean {book}?\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    for name in ("05_pivotlr.ipynb", "notebook/05_pivotrl.ipynb", "05_pivotrl"):
+        assert notebooks.main([name, out]) == 2
+        said = capsys.readouterr().err
+        assert f"did you mean {paths.NOTEBOOKS / '05_pivotrl.ipynb'}" in said
+    assert notebooks.main(["zzz.ipynb", out]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"there are {paths.NOTEBOOKS / '00_start_here.ipynb'}, " in line
+
+
 def test_misspelt_parameter_is_one_line_and_nothing_runs(book, tmp_path):
     output = tmp_path / "out.ipynb"
     with pytest.raises(ValueError) as error:

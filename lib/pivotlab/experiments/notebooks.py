@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pivotlab import paths
 from pivotlab.experiments.presets import get_preset
 
 
@@ -34,7 +35,7 @@ def code_cells(notebook: Path | str) -> list[tuple[str, Sequence[str]]]:
         ValueError: the file is no notebook.
     """
     if not Path(notebook).is_file():
-        raise FileNotFoundError(f"no notebook {notebook}")
+        raise FileNotFoundError(f"no notebook {notebook}; {_nearest(Path(notebook))}")
     try:
         cells = json.loads(Path(notebook).read_text("utf-8"))["cells"]
         return [
@@ -44,6 +45,16 @@ def code_cells(notebook: Path | str) -> list[tuple[str, Sequence[str]]]:
         ]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{notebook} is no notebook of format 4 ({error!r})") from None
+
+
+def _nearest(missing: Path) -> str:
+    """The notebooks of that folder and of the repository that are called nearly so."""
+    folders = (paths.NOTEBOOKS, missing.parent)
+    known = {p.stem: p for folder in folders for p in sorted(folder.glob("*.ipynb"))}
+    near = difflib.get_close_matches(missing.stem, known, n=3)
+    if near:
+        return f"did you mean {', '.join(str(known[stem]) for stem in near)}?"
+    return f"there are {', '.join(map(str, known.values()))}"
 
 
 def parameters(notebook: Path | str) -> dict[str, Any]:
