@@ -6,13 +6,15 @@ import sys
 import pandas as pd
 import pytest
 
-from pivotlab.experiments.logs import profiling
+from pivotlab.experiments.logs import profiles, profiling
 from pivotlab.experiments.logs.files import EXAMPLES
 
 BOOKINGS = EXAMPLES / "bookings.jsonl"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["nowhere.jsonl"], ["x", "--k=1"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["nowhere.jsonl"], ["x", "--k=1"], [__file__]]
+)
 def test_help_and_bad_requests_wait_for_no_model_library(arguments):
     code = f"""
 import sys
@@ -52,6 +54,17 @@ def test_bad_requests_end_in_one_line(arguments, said, tmp_path, capsys):
     assert profiling.main([*arguments, "--out", str(tmp_path)]) == 2
     (line,) = [x for x in capsys.readouterr().err.splitlines() if "error:" in x]
     assert said in line
+
+
+def test_logs_without_a_turn_are_told_before_the_model_is_loaded(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(profiles, "load_model", None)
+    arguments = [str(BOOKINGS), "--min-reward", "2", "--out", str(tmp_path)]
+    assert profiling.main(arguments) == 2
+    said = capsys.readouterr()
+    assert "reward_too_low" in said.out or "reward_unknown" in said.out
+    assert said.err == ("error: there is no turn to profile; the skips above say why\n")
 
 
 @pytest.mark.parametrize("k", ["0", "-3", "1", "many"])

@@ -1,13 +1,14 @@
-"""Which files a name of agent logs stands for."""
+"""Which files a name of agent logs stands for, and whether they can be read at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pivotlab import paths
 from pivotlab.trajectories import registry
+from pivotlab.trajectories.loading import LoadReport, stream
 
 #: Hand-written examples of several formats, and the name that stands for them.
 EXAMPLES = paths.DATA / "examples" / "logs"
@@ -59,3 +60,21 @@ def registered(name: str) -> list[str]:
             "name in data/registry/files.csv"
         )
     return found
+
+
+def check_readable(files: Sequence[Path]) -> None:
+    """Refuse files that hold no trajectory at all; reads up to the first one.
+
+    Raises:
+        ValueError: the first thing that cannot be read, with its place and remedy.
+    """
+    reports = [LoadReport(str(path)) for path in files]
+    for path, report in zip(files, reports, strict=True):
+        if next(stream(path, report), None) is not None:
+            return
+    errors = [error for report in reports for error in report.errors]
+    rest = sum(report.failed for report in reports) - 1
+    raise ValueError(
+        str(errors[0] if errors else f"no trajectory in {', '.join(map(str, files))}")
+        + (f" ({rest:,} more rows cannot be read either)" if rest > 0 else "")
+    )

@@ -167,27 +167,14 @@ def run(given: argparse.Namespace, files: Sequence[Path], verifier: Verifier) ->
     Raises:
         ValueError, OSError, RuntimeError: a bad request, told in one line.
     """
-    cut = LAMBDA_DIFF if given.lambda_diff is None else given.lambda_diff
+    # Loading a model can take minutes; what is wrong with the logs is told before.
+    turns = asked_turns(given, files, verifier)
     policy = (
         endpoint_policy(given.endpoint, given.model, given.tokenizer)
         if given.endpoint
         else local_policy(given.model, given.device)
     )
-    turns = read_turns(
-        files,
-        verifier,
-        policy.renderer,
-        max_prompt_tokens=given.max_prompt_tokens,
-        limit=given.limit,
-        min_reward=given.min_reward,
-        system=given.system,
-        exclude=given.exclude,
-        checked=given.action_checks,
-        clean=given.clean,
-    )
-    print(account(turns))
-    if not turns.candidates:
-        raise ValueError("there is no turn to profile; the skips above say why")
+    cut = LAMBDA_DIFF if given.lambda_diff is None else given.lambda_diff
     sampling = Sampling(given.max_new_tokens, given.temperature)
     common = {"k": given.k, "sampling": sampling, "seed": given.seed}
     common["store"] = sample_store(given.out, policy)
@@ -203,6 +190,33 @@ def run(given: argparse.Namespace, files: Sequence[Path], verifier: Verifier) ->
     print(summary(turns.candidates, profiles, cut).round(3).to_string())
     print("".join(f"note: {text}\n" for text in notes), end="")
     print(f"{len(pivots)} pivots of {len(profiles)} turns; open {page.resolve()}")
+
+
+def asked_turns(
+    given: argparse.Namespace, files: Sequence[Path], verifier: Verifier
+) -> Turns:
+    """The turns that the options ask for; prints their account.
+
+    Raises:
+        ValueError: there is none.
+    """
+    tokenizer = (given.endpoint and given.tokenizer) or given.model
+    turns = read_turns(
+        files,
+        verifier,
+        Renderer(load_tokenizer(tokenizer)),
+        max_prompt_tokens=given.max_prompt_tokens,
+        limit=given.limit,
+        min_reward=given.min_reward,
+        system=given.system,
+        exclude=given.exclude,
+        checked=given.action_checks,
+        clean=given.clean,
+    )
+    print(account(turns))
+    if not turns.candidates:
+        raise ValueError("there is no turn to profile; the skips above say why")
+    return turns
 
 
 def account(turns: Turns) -> str:

@@ -20,7 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pivotlab.engines.endpoint import EndpointError
-from pivotlab.experiments.logs.files import EMBEDDED, REGISTERED, find
+from pivotlab.experiments.logs.files import (
+    EMBEDDED,
+    REGISTERED,
+    check_readable,
+    find,
+)
 
 
 def at_least(low: int) -> Callable[[str], int]:
@@ -81,6 +86,7 @@ def run(given: argparse.Namespace) -> None:
 
     verifier = verifier_choice.choose(given.verifier)
     files = [path for name in given.logs for path in find(name)]
+    check_readable(files)
 
     from pivotlab.experiments.logs import profiles
 
