@@ -55,7 +55,7 @@ SEED = 30_000
 #: Plays on after each mistake, as in the paper.
 REPEATS = 8
 #: Steps at which success is read on the way.
-MARKS = (20, 40, 80)
+MARKS = (10, 20, 40, 80)
 #: Columns that identify a row of each record table.
 OPD_KEYS = {
     "pivotopd_arms": ("arm", "seed", "steps", "split", "decoding", "task_type"),
