@@ -74,6 +74,13 @@ def test_k_below_two_is_refused_before_anything_is_loaded(k, capsys):
     assert f"'{k}' is not a whole number of 2 or more" in capsys.readouterr().err
 
 
+def test_a_misspelt_option_is_one_line_with_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        profiling.main(["embedded", "--kk", "4"])
+    text = capsys.readouterr().err
+    assert "unknown argument --kk; did you mean --k?" in text and text.count("\n") == 1
+
+
 @pytest.mark.case(id="V40")
 def test_turns_nobody_passes_are_listed_and_wrong_ones_left_out(tmp_path, capsys):
     arguments = [str(BOOKINGS), "--k", "2", "--max-new-tokens", "2"]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotlab import paths
+from pivotlab.experiments.command_line import Parser
 from pivotlab.experiments.grid import Cell, Grid, read_grid
 from pivotlab.experiments.notebooks import code_cells
 from pivotlab.experiments.presets import get_preset
@@ -201,7 +202,7 @@ def summary_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m pivotlab.experiments.batch")
+    parser = Parser(prog="python -m pivotlab.experiments.batch")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run the ordered notebooks headless")
     run.add_argument("--preset", default="quick")

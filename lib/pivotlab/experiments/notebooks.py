@@ -9,7 +9,6 @@ error.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import difflib
 import json
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pivotlab import paths
+from pivotlab.experiments.command_line import Parser
 from pivotlab.experiments.presets import get_preset
 
 
@@ -162,7 +162,7 @@ def parse_value(text: str) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; 0 on success, 1 when a cell failed, 2 on a bad request."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m pivotlab.experiments.notebooks", description=__doc__
     )
     parser.add_argument("notebook", type=Path)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pivotlab.engines.endpoint import EndpointError
+from pivotlab.experiments.command_line import Parser
 from pivotlab.experiments.logs.files import (
     EMBEDDED,
     REGISTERED,
@@ -41,9 +42,9 @@ def at_least(low: int) -> Callable[[str], int]:
     return whole
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Options of the command line."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m pivotlab.experiments.logs.profiling",
         description="Profile agent logs and export their pivots.",
     )
