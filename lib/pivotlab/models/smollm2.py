@@ -20,10 +20,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as reports
 
 from pivotlab import paths
 from pivotlab.models.tiny import WEIGHTS, sha256
@@ -99,23 +102,36 @@ def find_gguf(work: Path) -> Path:
 def convert(gguf: Path, target: Path) -> None:
     """Expand a GGUF file to float32 safetensors and write its manifest last."""
     folder, name = str(gguf.parent), gguf.name
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
-    tokenizer.padding_side = "left"
-    loaded = AutoModelForCausalLM.from_pretrained(
-        folder, gguf_file=name, dtype=torch.float32
-    )
-    settings = loaded.config.to_dict()
-    settings.pop("quantization_config", None)
-    fresh = type(loaded)(type(loaded.config).from_dict(settings)).float()
-    fresh.load_state_dict(loaded.state_dict())
-    fresh.save_pretrained(target)
-    tokenizer.save_pretrained(target)
+    with _one_bar():
+        tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=name)
+        tokenizer.padding_side = "left"
+        loaded = AutoModelForCausalLM.from_pretrained(
+            folder, gguf_file=name, dtype=torch.float32
+        )
+        settings = loaded.config.to_dict()
+        settings.pop("quantization_config", None)
+        fresh = type(loaded)(type(loaded.config).from_dict(settings)).float()
+        fresh.load_state_dict(loaded.state_dict())
+        fresh.save_pretrained(target)
+        tokenizer.save_pretrained(target)
     files = {
         path.name: {"size": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(target.iterdir())
     }
     assert WEIGHTS in files, sorted(files)
     (target / MANIFEST).write_text(json.dumps(files, indent=1))
+
+
+@contextmanager
+def _one_bar() -> Iterator[None]:
+    """Hide the bars of loading and saving; that of the expansion stays."""
+    shown = reports.is_progress_bar_enabled()
+    reports.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            reports.enable_progress_bar()
 
 
 def _wheel() -> Path:
