@@ -55,6 +55,19 @@ def test_the_figures_draw_what_the_table_holds(table):
     plt.close("all")
 
 
+def test_a_command_given_twice_has_two_labels_and_the_limit_is_in_the_legend(table):
+    table = table.assign(expert="go to desk 1", turn=range(5))
+    with plotting.style():
+        (ax,) = figures.trajectory_strip(table, 0.6).axes
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [f"{turn}: go to desk 1" for turn in range(5)]
+    (line,) = [x for x in ax.lines if x.get_label() == "lambda_diff = 0.6"]
+    assert set(line.get_xdata()) == {0.6}
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "lambda_diff = 0.6" in shown and len(set(shown)) == len(shown)
+    plt.close("all")
+
+
 def test_shares_in_words():
     profiles = [pair(s)[1] for s in (0, 0, 2, 4)]
     line = figures.shares_line(profiles, 0.6)

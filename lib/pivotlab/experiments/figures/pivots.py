@@ -51,7 +51,10 @@ def turn_table(
 
 
 def trajectory_strip(table: pd.DataFrame, lambda_diff: float) -> Figure:
-    """mu of every turn of one trajectory, coloured by class; rows of `turn_table`."""
+    """mu of every turn of one trajectory, coloured by class; rows of `turn_table`.
+
+    Turns carry their number, since the same command is often given twice.
+    """
     fig, ax = figure(ratio=0.1 + 0.045 * len(table))
     places = np.arange(len(table))[::-1]
     for kind, (color, label) in CLASSES.items():
@@ -61,10 +64,10 @@ def trajectory_strip(table: pd.DataFrame, lambda_diff: float) -> Figure:
     error = np.array([table["mu"] - table["lo"], table["hi"] - table["mu"]])
     ax.errorbar(table["mu"], places, xerr=error, fmt="none", ecolor="black", capsize=2)
     ax.plot(table["mu_strict"], places, "D", color="black", label="exact match only")
-    ax.axvline(lambda_diff, color=GREY, linestyle=":", marker="")
-    for label, kind in zip(
-        ax.set_yticks(places, table["expert"]), table["kind"], strict=True
-    ):
+    limit = f"lambda_diff = {lambda_diff:g}"
+    ax.axvline(lambda_diff, color=GREY, linestyle=":", marker="", label=limit)
+    names = [f"{row.turn}: {row.expert}" for row in table.itertuples()]
+    for label, kind in zip(ax.set_yticks(places, names), table["kind"], strict=True):
         # A turn nobody passes has no bar to be coloured.
         label.label1.set_color(CLASSES[kind][0])
     ax.set(xlim=(-0.02, 1.04), xlabel=f"share of {table['k'].iloc[0]} actions accepted")
