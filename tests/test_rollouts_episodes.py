@@ -161,6 +161,14 @@ def test_history_window_and_rewriting_templates_start_new_segments():
         assert {i for i, m in enumerate(rollouts[0].mask) if m} == own
 
 
+def test_a_tool_call_reaches_the_environment_as_text(renderer):
+    call = '<tool_call>\n{"name": "go", "arguments": {}}\n</tool_call>'
+    rollout = run(renderer, [[call, "go right"]], [Start("1")], max_turns=3)[0][0]
+    assert [turn.action for turn in rollout.turns] == [call, "go right"]
+    assert rollout.turns[0].observation == "Nothing happens." and rollout.done
+    assert rollout.messages[1].tool_calls[0].name == "go"
+
+
 def test_resume_and_forced_turns(renderer):
     rollout = run(renderer, LINES, STARTS[:1], max_turns=6)[0][0]
     for turn in range(5):

@@ -28,6 +28,13 @@ def test_an_honest_episode_is_a_won_conversation_of_commands(task):
         assert set(context["acceptable"]) <= set(context["admissible"])
 
 
+def test_the_given_environment_is_the_one_played():
+    env = TextGame()
+    episode = play(TASKS[0], HonestPlayer(), random.Random(0), env=env)
+    assert episode == play(TASKS[0], HonestPlayer(), random.Random(0))
+    assert env.remaining_turns() == 0
+
+
 def test_the_conversation_replays_in_the_game():
     episode = play(TASKS[3], NoisyPlayer(0.3), random.Random(1), system=SYSTEM)
     assert episode.messages[0] == Message("system", SYSTEM)

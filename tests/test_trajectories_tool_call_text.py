@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pivotlab.records import ToolCall
+from pivotlab.records import Message, ToolCall
 from pivotlab.trajectories import tool_call_text as text_calls
 
 TOOLS = (
@@ -164,3 +164,16 @@ def test_hostile_text_is_read_in_linear_time(piece):
     start = time.perf_counter()
     text_calls.parse(text, TOOLS)
     assert time.perf_counter() - start < 2.0
+
+
+def test_a_written_message_is_read_back():
+    calls = (ToolCall("book", {"days": 2, "code": 'ü"'}), ToolCall("look", {}))
+    for message in (
+        Message("assistant", "I book.", calls),
+        Message("assistant", "", calls[:1]),
+        Message("assistant", "Only words."),
+    ):
+        assert text_calls.parse(text_calls.write(message)) == message
+    assert text_calls.write(Message("assistant", "a", reasoning="hm")) == "a"
+    assert text_calls.as_object("{bad") == {"_raw": "{bad"}
+    assert text_calls.as_object(" ") == {}

@@ -17,6 +17,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from pivotlab.records import Message, ToolCall
+from pivotlab.trajectories import tool_call_text
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ChatTemplate:
         native = can.arguments != "none" and (can.beside or not content)
         native = native and (can.parallel or len(message.tool_calls) == 1)
         if message.tool_calls and not native:
-            blocks = [_hermes_call(call) for call in message.tool_calls]
+            blocks = [tool_call_text.write_call(call) for call in message.tool_calls]
             content = "\n".join([content, *blocks] if content else blocks)
         if role == "tool" and not can.results:
             role = "user"
@@ -244,24 +245,14 @@ def _forms(text: str) -> list[str]:
     return [text.strip(), escaped.strip(), json.dumps(text)[1:-1].strip()]
 
 
-def _decoded(arguments: dict[str, Any] | str) -> dict[str, Any]:
-    """Arguments as an object; unreadable text is kept under one key."""
-    if isinstance(arguments, str):
-        return {"_raw": arguments} if arguments.strip() else {}
-    return arguments
-
-
 def _call_row(call: ToolCall, as_text: bool) -> dict[str, Any]:
-    arguments: Any = call.arguments if as_text else _decoded(call.arguments)
+    arguments: Any = (
+        call.arguments if as_text else tool_call_text.as_object(call.arguments)
+    )
     if as_text and not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     row = {"type": "function", "function": {"name": call.name, "arguments": arguments}}
     return {**row, "id": call.id} if call.id else row
-
-
-def _hermes_call(call: ToolCall) -> str:
-    body = {"name": call.name, "arguments": _decoded(call.arguments)}
-    return f"<tool_call>\n{json.dumps(body, ensure_ascii=False)}\n</tool_call>"
 
 
 def _with_schema_text(

@@ -19,6 +19,7 @@ from pivotlab.records import Message, Rollout, Turn
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts.players import Player
 from pivotlab.rollouts.prompts import PromptGrower
+from pivotlab.trajectories import tool_call_text
 
 #: (environment before the turn, index of the turn) -> an action to give, or None
 Force = Callable[[Environment, int], str | None]
@@ -212,13 +213,14 @@ class _Episode:
         self, message: Message, ids: Sequence[int], sample: Sample | None = None
     ) -> None:
         snapshot = self.environment.snapshot()
-        step = self.environment.step(message.content)
+        action = tool_call_text.write(message)
+        step = self.environment.step(action)
         span = len(self.ids), len(self.ids) + len(ids)
         self.turns.append(
             Turn(
                 span=span,
                 text=self.grower.renderer.tokenizer.decode(list(ids)),
-                action=message.content,
+                action=action,
                 observation=step.observation,
                 snapshot=snapshot,
                 truncated=sample is not None and sample.truncated,

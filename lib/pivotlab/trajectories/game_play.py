@@ -20,6 +20,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from pivotlab.environments.protocol import Environment
 from pivotlab.environments.textgame.players import HonestPlayer, Player
 from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.records import Trajectory
@@ -63,11 +64,12 @@ def play(
     max_turns: int = MAX_TURNS,
     system: str | None = None,
     uid: str | None = None,
+    env: Environment | None = None,
 ) -> Trajectory:
     """Play one game to its end or for `max_turns` commands; `reward` is 1.0 if won.
 
     Give `uid` where one player plays a game more than once; the default is
-    `<task>/<player name>`.
+    `<task>/<player name>`. `env` is the twin unless the real engine is given.
 
     Raises:
         ValueError: `task` names no game.
@@ -79,7 +81,7 @@ def play(
 
     own = uid or f"{task}/{player.name}"
     return play_watched(
-        TextGame(),
+        env or TextGame(),
         task,
         player,
         watcher,

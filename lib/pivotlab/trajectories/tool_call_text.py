@@ -9,6 +9,7 @@ Every function is total and linear in the text. A call that cannot be read becom
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,25 @@ def parse(
         if all(call.name for call in bare):
             content, calls = "", bare
     return Message("assistant", content.strip(), tuple(calls), reasoning)
+
+
+def write_call(call: ToolCall) -> str:
+    """The call between `<tool_call>` tags, which `parse` reads back."""
+    body = {"name": call.name, "arguments": as_object(call.arguments)}
+    return f"{OPEN}\n{json.dumps(body, ensure_ascii=False)}\n{CLOSE}"
+
+
+def as_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
+    """Arguments as an object; unreadable text is kept under one key."""
+    if isinstance(arguments, str):
+        return {"_raw": arguments} if arguments.strip() else {}
+    return arguments
+
+
+def write(message: Message) -> str:
+    """What an assistant message says and calls, as one text; thinking is left out."""
+    content = [message.content] if message.content else []
+    return "\n".join([*content, *map(write_call, message.tool_calls)])
 
 
 def split_thinking(text: str) -> tuple[str | None, str]:
