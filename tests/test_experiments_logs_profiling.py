@@ -1,13 +1,16 @@
 """The command from a log file to profile, pivots and training files, on `tiny`."""
 
+import signal
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
 
+from pivotlab.engines.local import LocalSampler
 from pivotlab.experiments.logs import profiles, profiling
 from pivotlab.experiments.logs.files import EXAMPLES
+from pivotlab.pivots import profiling as pivot_profiling
 
 BOOKINGS = EXAMPLES / "bookings.jsonl"
 
@@ -72,6 +75,37 @@ def test_k_below_two_is_refused_before_anything_is_loaded(k, capsys):
     with pytest.raises(SystemExit):
         profiling.main(["embedded", f"--k={k}"])
     assert f"'{k}' is not a whole number of 2 or more" in capsys.readouterr().err
+
+
+def test_after_ctrl_c_the_same_command_goes_on(tmp_path, capsys, monkeypatch):
+    """Five turns in batches of one; the interrupt comes at the third."""
+    monkeypatch.setattr(pivot_profiling, "BATCH", 1)
+    sample, asked = LocalSampler.sample, []
+
+    def interrupted_at_the_third(self, prompts, *rest):
+        asked.extend(prompts)
+        if len(asked) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return sample(self, prompts, *rest)
+
+    monkeypatch.setattr(LocalSampler, "sample", interrupted_at_the_third)
+    arguments = ["embedded", "--limit", "1", "--k", "2", "--max-new-tokens", "2"]
+    arguments += ["--out", str(tmp_path)]
+    assert profiling.main(arguments) == 130
+    (line,) = [x for x in capsys.readouterr().err.splitlines() if "interrupted" in x]
+    assert f"interrupted: 4 samples are kept in {tmp_path / 'samples'}" in line
+    assert "Traceback" not in line and not (tmp_path / "turns.csv").exists()
+    assert profiling.main(arguments) == 0
+    # The interrupted third turn is asked again, the two before it are not.
+    assert len(asked) == 6 and asked[3] == asked[2]
+    assert len({tuple(prompt) for prompt in asked}) == 5
+
+
+def test_an_interrupt_before_the_first_sample_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(profiling, "find", lambda name: signal.raise_signal(2))
+    assert profiling.main(["embedded", "--out", str(tmp_path)]) == 130
+    said = capsys.readouterr().err
+    assert said.startswith("interrupted before samples") and said.count("\n") == 1
 
 
 def test_a_misspelt_option_is_one_line_with_the_nearest(capsys):

@@ -6,7 +6,8 @@
 leaves in `pivots/`: `summary.csv` (one row a domain), `turns.csv` (one row a turn),
 `files.csv` and `skips.csv` (why turns are no candidates), `pivots.trl.parquet` and
 `pivots.gym.jsonl` (the pivots for TRL and NeMo Gym), `explorer.html` (every turn with
-its samples) and `samples/` (what was generated; a second run goes on from there).
+its samples) and `samples/` (what was generated; the same command goes on from there,
+after Ctrl-C too).
 
 Turns of `turns.csv` whose kind is `all_fail` are hard, or their demonstration is wrong:
 look at them in `explorer.html`, and leave out by `--exclude` what is wrong.
@@ -94,10 +95,28 @@ def run(given: argparse.Namespace) -> None:
     profiles.run(given, files, verifier)
 
 
+def interrupted(folder: Path) -> str:
+    """What an interrupted command leaves in its output folder, and how to go on."""
+    import pyarrow.parquet as pq
+
+    parts = folder.glob("samples/**/part-*.parquet")
+    kept = sum(pq.read_metadata(part).num_rows for part in parts)
+    if not kept:
+        return "interrupted before samples were stored; the same command starts anew"
+    return (
+        f"interrupted: {kept:,} samples are kept in {folder / 'samples'}, the batch in "
+        "progress is not; the same command goes on from there"
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 on success, 2 on a bad request."""
+    """Command line; 0 on success, 2 on a bad request, 130 when interrupted."""
+    given = parser().parse_args(arguments)
     try:
-        run(parser().parse_args(arguments))
+        run(given)
+    except KeyboardInterrupt:
+        print(interrupted(given.out), file=sys.stderr)
+        return 130
     except (ValueError, OSError, EndpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
