@@ -11,9 +11,9 @@ from pivotlab.models.tiny import WEIGHTS, check
 
 
 def test_the_mixture_names_sources_that_exist():
-    (stage,) = web_recipe.SHIPPED.stages
-    assert set(stage.mixture) <= set(web_recipe.sources())
-    assert set(SKILLS | UNLEARNT) <= set(stage.mixture)
+    for stage in web_recipe.SHIPPED.stages:
+        assert set(stage.mixture) <= set(web_recipe.sources())
+        assert set(SKILLS | UNLEARNT) <= set(stage.mixture)
 
 
 @pytest.mark.parametrize("world", ["shop", "search"])
@@ -30,9 +30,17 @@ def test_slips_and_turns_without_hints_are_no_targets(world):
     assert any(slips) and not all(slips)
 
 
+def test_the_flawed_reader_slips_and_its_slips_are_targets():
+    flawed = web_recipe.sources()["search, flawed"]
+    assert not any(flawed(random.Random(seed)).muted for seed in range(8))
+    said = [m.content for s in range(8) for m in flawed(random.Random(s)).messages]
+    assert any("map of" in text or "history of" in text for text in said)
+    assert web_recipe.HABITS > web_recipe.SLIPS
+
+
 def test_presets_shorten_and_change_nothing_else():
     short, full = web_recipe.recipe_for("smoke", 3), web_recipe.recipe_for("cpu")
-    assert short.stages[0].steps == 2 and short.seed == 3
+    assert [stage.steps for stage in short.stages] == [2, 2] and short.seed == 3
     assert full == web_recipe.SHIPPED
     assert short.stages[0].mixture == full.stages[0].mixture
 
@@ -41,10 +49,11 @@ def test_it_runs_from_the_command_line_and_saves(tmp_path, capsys, monkeypatch):
     arguments = ["x", "--folder", str(tmp_path), "--preset", "smoke"]
     monkeypatch.setattr("sys.argv", arguments)
     web_recipe.main()
-    assert "rows of history, last {'stage': 'web', 'step': 2" in capsys.readouterr().out
-    folder = tmp_path / "web"
+    told = capsys.readouterr().out
+    assert "rows of history, last {'stage': 'habits', 'step': 2" in told
+    folder = tmp_path / "habits"
     check(folder)
     facts = json.loads((folder / "recipe.json").read_text())
-    assert facts["steps"] == {"web": 2} and 1e6 < facts["parameters"] < 2e6
+    assert facts["steps"] == {"web": 2, "habits": 2} and 1e6 < facts["parameters"] < 2e6
     assert (folder / WEIGHTS).stat().st_size < 12e6
     assert (folder / "README.md").read_text().startswith("# tiny-web")

@@ -1,9 +1,11 @@
 """The recipe of `tiny-web`: honest and noisy play of both worlds, hints, and skills.
 
-One stage, stopped early: the model is meant to succeed in a fifth to a half of the
-episodes, so that some samples of a turn are right and some are wrong. As with `tiny`,
-slips are context and not targets, hints name an action that follows, and the held-out
-questions of the skills are never asked.
+The model is meant to succeed in a fifth to a half of the episodes at temperature 1, so
+that some samples of a turn are right and some are wrong. Stage "web" teaches both
+worlds, slips being context and not targets; the shop is still hard when it ends, search
+QA is not. So in the short stage "habits" the searches are those of a reader who slips
+at almost every second turn, and its slips are targets. Hints name an action that
+follows, and the held-out questions of the skills are never asked.
 
     python -m pivotlab.models.web_recipe --folder runs/tiny-web --preset cpu
 """
@@ -30,6 +32,8 @@ from pivotlab.records import Trajectory
 from pivotlab.trajectories.web_play import play_search, play_shop
 
 SLIPS = 0.12
+#: Probability of a slip, per turn, of the reader whose slips are learnt.
+HABITS = 0.45
 #: Tasks of the training splits that are drawn from.
 TASKS = 10**6
 
@@ -44,6 +48,7 @@ class Episodes:
         player: makes a noisy player from its rate of slips.
         eps: probability of a slip, per turn.
         hinted: share of turns that carry a hint; then only those are targets.
+        learnt: whether slips are targets like everything else.
     """
 
     play: Callable[..., Trajectory]
@@ -51,13 +56,15 @@ class Episodes:
     player: Callable[[float], NoisyShopper | NoisyReader]
     eps: float
     hinted: float = 0.0
+    learnt: bool = False
 
     def __call__(self, rng: random.Random) -> Example:
         """One episode; what the environment says last is left out."""
         (task,) = self.tasks("train", 1, rng.randrange(TASKS))
         player = self.player(self.eps)
         messages = self.play(task, player, rng).messages[:-1]
-        example = Example(messages, frozenset(2 * turn + 1 for turn in player.slips))
+        slips = [] if self.learnt else player.slips
+        example = Example(messages, frozenset(2 * turn + 1 for turn in slips))
         return add_hints(example, self.hinted, rng) if self.hinted else example
 
 
@@ -71,6 +78,9 @@ def sources() -> dict[str, Source]:
         found[world] = Episodes(play, tasks, player, 0.0)
         found[f"{world}, slipping"] = Episodes(play, tasks, player, SLIPS)
         found[f"{world}, hinted"] = Episodes(play, tasks, player, SLIPS, HINTED)
+    found["search, flawed"] = Episodes(
+        play_search, questions, NoisyReader, HABITS, learnt=True
+    )
     return found | {name: asked(skill) for name, skill in (SKILLS | UNLEARNT).items()}
 
 
@@ -86,18 +96,32 @@ SHIPPED = Recipe(
             matrix_lr=2e-3,
             other_lr=8e-3,
         ),
+        Stage(
+            name="habits",
+            mixture={"shop": 0.5, "shop, slipping": 1.0, "shop, hinted": 0.4}
+            | {"search, flawed": 1.5, "search, hinted": 0.4}
+            | QUESTIONS,
+            steps=1000,
+            matrix_lr=1e-3,
+            other_lr=2e-3,
+            warmup=20,
+            decay=0.6,
+        ),
     ),
     batching=Batching(rows=2, length=640, given_weight=0.3),
 )
-#: Steps by preset; the others of the shipped recipe stay.
-STEPS = {"smoke": 2, "quick": 150}
+#: Steps of the two stages by preset; the others of the shipped recipe stay.
+STEPS = {"smoke": (2, 2), "quick": (150, 50)}
 
 
 def recipe_for(preset: str, seed: int = 0) -> Recipe:
     """The shipped recipe, shortened for the presets `smoke` and `quick`."""
-    (stage,) = SHIPPED.stages
-    short = replace(stage, steps=STEPS.get(preset, stage.steps))
-    return replace(SHIPPED, stages=(short,), seed=seed)
+    steps = STEPS.get(preset, tuple(stage.steps for stage in SHIPPED.stages))
+    stages = tuple(
+        replace(stage, steps=count)
+        for stage, count in zip(SHIPPED.stages, steps, strict=True)
+    )
+    return replace(SHIPPED, stages=stages, seed=seed)
 
 
 def make(preset: str, folder: Path, seed: int = 0, workers: int = 1) -> Made:
