@@ -146,11 +146,11 @@ _CPU = Preset(
     episode_beta=0.01,
     candidates=5,
     recovery_turns=2,
-    w_rec=1.0,
+    w_rec=0.125,
     w_prev=0.001,
     w_traj=0.001,
     delta=5.0,
-    max_recoveries=64,
+    max_recoveries=32,
 )
 
 #: What the two presets for real models share.
@@ -168,6 +168,8 @@ _LARGE = replace(
     episode_steps=160,
     episode_learning_rate=1e-6,
     history=5,
+    w_rec=1.0,
+    max_recoveries=64,
 )
 
 PRESETS: dict[str, Preset] = {
@@ -202,7 +204,7 @@ PRESETS: dict[str, Preset] = {
         eval_games=100,
         episode_tasks=4,
         episode_steps=6,
-        max_recoveries=32,
+        max_recoveries=16,
     ),
     "cpu": _CPU,
     "gpu": replace(
