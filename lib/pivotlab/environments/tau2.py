@@ -268,8 +268,7 @@ def _tasks(domain: str) -> dict[str, Any]:
 def _tau2(module: str) -> Any:
     """A module of tau2, with its logging of every step turned off."""
     try:
-        found = importlib.import_module(f"tau2.{module}")
+        importlib.import_module("loguru").logger.disable("tau2")
+        return importlib.import_module(f"tau2.{module}")
     except ImportError as error:
         raise ImportError(MISSING.format(error)) from error
-    importlib.import_module("loguru").logger.disable("tau2")
-    return found
