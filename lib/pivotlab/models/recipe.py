@@ -8,7 +8,7 @@ the mixture. What results was an expert a little earlier, and is documented as s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,12 +94,16 @@ STEPS = {"smoke": (6, 4), "quick": (150, 50)}
 
 def recipe_for(preset: str, seed: int = 0) -> Recipe:
     """The shipped recipe, shortened for the presets `smoke` and `quick`."""
-    steps = STEPS.get(preset, tuple(stage.steps for stage in SHIPPED.stages))
-    stages = tuple(
-        replace(stage, steps=count)
-        for stage, count in zip(SHIPPED.stages, steps, strict=True)
-    )
-    return replace(SHIPPED, stages=stages, seed=seed)
+    return shortened(replace(SHIPPED, seed=seed), STEPS.get(preset))
+
+
+def shortened(recipe: Recipe, steps: Sequence[int] | None) -> Recipe:
+    """The same recipe at other steps of its stages; None keeps its own."""
+    if steps is None:
+        return recipe
+    pairs = zip(recipe.stages, steps, strict=True)
+    stages = tuple(replace(stage, steps=count) for stage, count in pairs)
+    return replace(recipe, stages=stages)
 
 
 def facts(recipe: Recipe) -> dict[str, Any]:

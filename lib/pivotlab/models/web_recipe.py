@@ -26,7 +26,14 @@ from pivotlab.models import tiny_web
 from pivotlab.models.conversations import HINTED, Example, Source, add_hints
 from pivotlab.models.conversations import skill_source as asked
 from pivotlab.models.pretraining import Batching, Stage
-from pivotlab.models.recipe import QUESTIONS, Made, Recipe, Subject, follow
+from pivotlab.models.recipe import (
+    QUESTIONS,
+    Made,
+    Recipe,
+    Subject,
+    follow,
+    shortened,
+)
 from pivotlab.models.skills import SKILLS, UNLEARNT
 from pivotlab.records import Trajectory
 from pivotlab.trajectories.web_play import play_search, play_shop
@@ -116,12 +123,7 @@ STEPS = {"smoke": (2, 2), "quick": (150, 50)}
 
 def recipe_for(preset: str, seed: int = 0) -> Recipe:
     """The shipped recipe, shortened for the presets `smoke` and `quick`."""
-    steps = STEPS.get(preset, tuple(stage.steps for stage in SHIPPED.stages))
-    stages = tuple(
-        replace(stage, steps=count)
-        for stage, count in zip(SHIPPED.stages, steps, strict=True)
-    )
-    return replace(SHIPPED, stages=stages, seed=seed)
+    return shortened(replace(SHIPPED, seed=seed), STEPS.get(preset))
 
 
 def make(preset: str, folder: Path, seed: int = 0, workers: int = 1) -> Made:
