@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from pivotlab import paths
+from pivotlab.environments import search_qa, shop
 from pivotlab.models import registry, tiny
 from pivotlab.models.tokenizer import Vocabulary, build_tokenizer
 
@@ -28,6 +29,16 @@ def test_tiny_loads_in_float32_for_evaluation_with_left_padding():
     assert tokenizer.padding_side == "left"
     assert tokenizer.pad_token_id != tokenizer.eos_token_id
     assert len(tokenizer) == model.config.vocab_size
+
+
+def test_tiny_web_knows_the_words_of_both_worlds():
+    model, tokenizer = registry.load_model("tiny-web")
+    assert len(tokenizer) == model.config.vocab_size
+    shown = [shop.Shop().reset(shop.task_ids("valid", 1)[0])]
+    shown += [search_qa.SearchQA().reset(search_qa.task_ids("valid", 1)[0])]
+    for text in shown:
+        ids = tokenizer(text).input_ids
+        assert tokenizer.decode(ids) == text and len(ids) < 0.4 * len(text)
 
 
 def test_a_local_folder_loads(folder):

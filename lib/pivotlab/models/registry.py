@@ -1,4 +1,4 @@
-"""Models by name: `tiny`, `smollm2-135m`, any local folder, any hub id."""
+"""Models by name: `tiny`, `tiny-web`, `smollm2-135m`, any local folder, any hub id."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from pivotlab.models import smollm2, tiny
+from pivotlab.models import smollm2, tiny, tiny_web
 
-EMBEDDED = (tiny.NAME, smollm2.NAME)
+#: Models whose weights lie in the repository -> their folders.
+SHIPPED = {tiny.NAME: tiny.folder, tiny_web.NAME: tiny_web.folder}
+EMBEDDED = (*SHIPPED, smollm2.NAME)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -29,7 +31,7 @@ def load_model(
     """Model in evaluation mode and tokenizer with left padding.
 
     Args:
-        name: `tiny`, `smollm2-135m`, a folder with `config.json`, or a hub id.
+        name: one of `EMBEDDED`, a folder with `config.json`, or a hub id.
         device: where the model shall lie.
         dtype: of the weights. Keep float32 on a CPU: bfloat16 is fifty times slower.
 
@@ -55,9 +57,9 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 def locate(name: str) -> str:
     """Folder or hub id that `name` stands for; raises like `load_model`."""
-    if name == tiny.NAME:
-        tiny.check()
-        return str(tiny.folder())
+    if name in SHIPPED:
+        tiny.check(folder := SHIPPED[name]())
+        return str(folder)
     if name == smollm2.NAME:
         return str(smollm2.converted())
     path = Path(name).expanduser()
