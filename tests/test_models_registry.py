@@ -70,7 +70,7 @@ def test_a_hub_id_without_a_hub_is_told_at_once(monkeypatch):
 
     monkeypatch.setattr(registry.httpx, "head", unreachable)
     text = told("nobody/no-such-model")
-    assert "cannot be reached" in text and "tiny or smollm2-135m" in text
+    assert "cannot be reached" in text and "tiny or tiny-web or smollm2-135m" in text
 
 
 def test_damaged_weights_in_a_folder_are_told(folder, tmp_path):

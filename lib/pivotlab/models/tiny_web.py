@@ -106,10 +106,10 @@ A causal language model of {millions:.2f} million parameters in the architecture
 `tiny`, with a tokenizer of its own, for the generated shop and the generated
 encyclopedia.
 
-**How it was made.** From scratch, by the recipe in `models/web_recipe.py`: first episodes
-of honest and of noisy players, whose slips are context and not targets, and unrelated
-text skills; then a short stage in which it learns the bad habits of a reader who slips
-at almost every second search. So both worlds are played now well and now badly.
+**How it was made.** From scratch, by the recipe in `models/web_recipe.py`: first
+episodes of honest and of noisy players, whose slips are context and not targets, and
+unrelated text skills; then a short stage in which it learns the bad habits of a reader
+who slips at almost every second search. So both worlds are played now well, now badly.
 
 **What it is for.** A base model for experiments on a laptop. It knows nothing beyond
 these worlds and skills, and must not be used for anything else.
