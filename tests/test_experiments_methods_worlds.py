@@ -11,7 +11,7 @@ from pivotlab.experiments.methods.worlds import (
     get_world,
     oracle_lessons,
 )
-from pivotlab.experiments.presets import get_preset
+from pivotlab.experiments.presets import from_params, get_preset
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
 from pivotlab.rendering import Renderer
@@ -39,6 +39,14 @@ def test_rules_are_the_presets_unless_the_world_has_its_own():
     assert usual.max_turns == preset.max_turns and own.max_turns == 4
     assert usual.sampling == Sampling(preset.max_new_tokens, 1.0)
     assert own.sampling == Sampling(6, 0.5)
+
+
+def test_the_shipped_student_is_the_one_that_knows_the_world():
+    preset = get_preset("cpu")
+    assert WORLDS["textgame"].student(preset) == "tiny"
+    assert {WORLDS[n].student(preset) for n in ("shop", "search_qa")} == {"tiny-web"}
+    own = from_params("cpu", episode_model="my/folder")
+    assert {world.student(own) for world in WORLDS.values()} == {"my/folder"}
 
 
 def test_lessons_of_an_oracle_win_by_the_shortest_way():
