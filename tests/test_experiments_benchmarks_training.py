@@ -13,7 +13,9 @@ from pivotlab.experiments.benchmarks.training import (
     long_prompts,
     one_step,
     step_speed,
+    without_thoughts,
 )
+from pivotlab.records import Candidate, Message
 from pivotlab.rendering import Renderer
 
 TOKENIZER = make_tokenizer()
@@ -109,3 +111,14 @@ def test_reward_differs_and_a_group_of_one_is_refused():
     assert every_other([[1, 2], [2, 2], [3]]) == [0.0, 1.0, 0.0]
     with pytest.raises(ValueError, match="group=1"):
         one_step(2, 1, 3)
+
+
+def test_thoughts_of_earlier_turns_are_left_out_of_the_prompts():
+    said = Message("assistant", "look", reasoning="I do not know this room.")
+    turn = Candidate(
+        "t/1", "t", 1, (Message("user", "A room."), said, Message("user", "A desk.")),
+        Message("assistant", "go to desk 1"),
+    )  # fmt: skip
+    plain = without_thoughts(turn)
+    assert [m.content for m in plain.prefix] == [m.content for m in turn.prefix]
+    assert all(m.reasoning is None for m in plain.prefix)

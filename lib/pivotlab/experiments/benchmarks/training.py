@@ -74,10 +74,19 @@ def every_other(completion_ids: Sequence[Sequence[int]], **_: Any) -> list[float
     return [float(place % 2) for place in range(len(completion_ids))]
 
 
+def without_thoughts(candidate: Candidate) -> Candidate:
+    """The same turn without the thoughts of earlier ones, which templates treat each in
+    their own way: both trainers must see the same prompt."""
+    return replace(
+        candidate, prefix=tuple(replace(m, reasoning=None) for m in candidate.prefix)
+    )
+
+
 def long_prompts(
     candidates: Sequence[Candidate], renderer: Renderer, least: int, count: int
 ) -> list[Candidate]:
-    """The `count` candidates with the shortest prompts of at least `least` tokens.
+    """The `count` candidates with the shortest prompts of at least `least` tokens, the
+    thoughts of earlier turns left out.
 
     Where fewer are that long, conversations are joined, one after another, until they
     are.
@@ -85,6 +94,7 @@ def long_prompts(
     Raises:
         ValueError: all of them together give fewer.
     """
+    candidates = [without_thoughts(c) for c in candidates]
     lengths = [(renderer.length(c.prefix, c.tools), c.uid, c) for c in candidates]
     found = [c for n, _, c in sorted(lengths, key=lambda x: x[:2]) if n >= least]
     if len(found) < count:
