@@ -75,3 +75,10 @@ def test_curves_start_at_the_base_and_name_every_arm():
     assert list(line.get_xdata()) == [0, 60, 120]
     assert [t.get_text() for t in fig.axes[0].get_legend().get_texts()] == ["sft"]
     plt.close("all")
+
+
+def test_no_two_of_many_arms_look_alike():
+    arms = [f"arm {i}" for i in range(20)]
+    looks = [str(figures.look(arm, arms)) for arm in arms]
+    assert len(set(looks)) == len(arms)
+    assert figures.look("arm 0", arms)["color"] == plotting.COLORS["black"]

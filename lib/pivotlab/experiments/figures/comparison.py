@@ -19,18 +19,22 @@ from pivotlab.experiments.plotting import COLORS, DASHES, MARKERS, figure, panel
 from pivotlab.intervals import wilson
 
 #: One look per arm, the same in every figure.
-_ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red", "yellow")
+_ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red")
 #: Rows of the retention table that are no unrelated skill.
 GAME_ROWS = ("held-out turns", "following a hint")
 
 
 def look(arm: str, arms: Sequence[str]) -> dict:
-    """Colour, marker and dash of an arm among those drawn."""
+    """Colour, marker and dash of an arm among those drawn; no two are alike.
+
+    Colours and markers come round again after the seventh arm, with another dash.
+    """
     place = list(arms).index(arm)
+    again = place // len(_ORDER)
     return {
         "color": COLORS[_ORDER[place % len(_ORDER)]],
         "marker": MARKERS[place % len(MARKERS)],
-        "linestyle": DASHES[place % len(DASHES)],
+        "linestyle": DASHES[(place + again) % len(DASHES)],
     }
 
 
