@@ -77,6 +77,15 @@ def test_k_below_two_is_refused_before_anything_is_loaded(k, capsys):
     assert f"'{k}' is not a whole number of 2 or more" in capsys.readouterr().err
 
 
+@pytest.fixture
+def ctrl_c():
+    """Interrupts reach Python; what a shell starts in its background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path, capsys, monkeypatch):
     """Five turns in batches of one; the interrupt comes at the third."""
     monkeypatch.setattr(pivot_profiling, "BATCH", 1)
@@ -101,6 +110,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, capsys, monkeypatch):
     assert len({tuple(prompt) for prompt in asked}) == 5
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_before_the_first_sample_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(profiling, "find", lambda name: signal.raise_signal(2))
     assert profiling.main(["embedded", "--out", str(tmp_path)]) == 130

@@ -29,10 +29,17 @@ def test_every_arm_builds_at_every_preset(name, preset):
 
 
 def test_full_is_the_papers_setting():
-    full = distillation("full")
+    full = get_episode_arm("full").distillation(get_preset("paper"))
     assert full.weights == Weights(0.001, 1.0, 0.0, 5.0)
     assert (full.candidates, full.recovery_turns, full.max_recoveries) == (5, 2, 64)
     assert (full.w_rl, full.w_every, full.support) == (1.0, 0.0, "sampled")
+
+
+def test_the_reference_runs_share_recoveries_as_the_paper_does():
+    paper = get_preset("paper")
+    episodes = CPU.episode_tasks * CPU.episode_group
+    share = distillation("full").max_recoveries / episodes
+    assert share == paper.max_recoveries / (paper.episode_tasks * paper.episode_group)
 
 
 def test_prevention_and_recovery_leave_the_other_out():
