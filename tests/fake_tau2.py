@@ -128,7 +128,7 @@ def fake_tau2(monkeypatch):
     """`environments.tau2` on the stand-in; nothing is kept between tests."""
     tau2._world.cache_clear()
     tau2._tasks.cache_clear()
-    monkeypatch.setattr(tau2, "_tau2", module)
+    monkeypatch.setattr(tau2, "package", module)
     World.copies = 0
     yield World
     tau2._world.cache_clear()

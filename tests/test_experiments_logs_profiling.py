@@ -1,11 +1,10 @@
 """The command from a log file to profile, pivots and training files, on `tiny`."""
 
 import signal
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
+from fresh_process import loads_none_of
 
 from pivotlab.engines.local import LocalSampler
 from pivotlab.experiments.logs import profiles, profiling
@@ -19,16 +18,8 @@ BOOKINGS = EXAMPLES / "bookings.jsonl"
     "arguments", [["--help"], ["nowhere.jsonl"], ["x", "--k=1"], [__file__]]
 )
 def test_help_and_bad_requests_wait_for_no_model_library(arguments):
-    code = f"""
-import sys
-from pivotlab.experiments.logs import profiling
-try:
-    profiling.main({arguments})
-except SystemExit:
-    pass
-assert not {{"torch", "transformers"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    module = "pivotlab.experiments.logs.profiling"
+    assert loads_none_of({"torch", "transformers"}, module, arguments)
 
 
 def test_command_line_from_file_to_page(tmp_path, capsys):

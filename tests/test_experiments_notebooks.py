@@ -1,11 +1,10 @@
 """The papermill wrapper: guards parameters, keeps and names failures, any directory."""
 
 import os
-import subprocess
-import sys
 
 import nbformat
 import pytest
+from fresh_process import loads_none_of
 from notebook_toys import KERNEL, write_notebook
 
 from pivotlab import paths
@@ -45,16 +44,8 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path, text):
 @pytest.mark.parametrize("rest", [["--help"], ["-p", "stepz", "3"]])
 def test_help_and_bad_requests_wait_for_no_notebook_library(book, tmp_path, rest):
     arguments = [str(book), str(tmp_path / "out.ipynb"), *rest]
-    code = f"""
-import sys
-from pivotlab.experiments import notebooks
-try:
-    notebooks.main({arguments})
-except SystemExit:
-    pass
-assert not {{"papermill", "nbformat"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    module = "pivotlab.experiments.notebooks"
+    assert loads_none_of({"papermill", "nbformat"}, module, arguments)
 
 
 def test_execution_with_a_parameter_from_another_directory(book, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from pivotlab.distillation.teachers import OracleTeacher
@@ -21,6 +22,7 @@ from pivotlab.experiments.opd.honest_teacher import HonestTeacher
 from pivotlab.experiments.presets import from_params
 from pivotlab.experiments.runs import read_records
 from pivotlab.models.registry import load_model
+from pivotlab.training.history import TrainingRun
 
 PRESET = from_params("smoke", eval_games=24, max_turns=10)
 
@@ -68,3 +70,22 @@ def test_arms_that_cannot_be_trained_say_why():
         train_arm(EpisodeCell("base", 0, 1), PRESET)
     with pytest.raises(ValueError, match="needs a second model"):
         train_arm(EpisodeCell("opd", 0, 1), PRESET)
+
+
+def test_overhead_compares_equal_steps_with_the_teacher_taken_out(monkeypatch):
+    """By hand: steps of (2, 4, 10) s against (3, 6, 13) with 1 s of teacher each."""
+    asked = []
+
+    def train(cell, preset):
+        asked.append((cell.arm, preset.episode_learning_rate))
+        own = {"step_time": [9.0, 2.0, 4.0, 10.0]}
+        if cell.arm != "grpo":
+            own = {"step_time": [99.0, 4.0, 7.0, 14.0], "seconds/teacher": [1.0] * 4}
+        return TrainingRun(None, pd.DataFrame(own), pd.DataFrame())
+
+    monkeypatch.setattr(opd_comparison, "train_arm", train)
+    (row,) = opd_comparison.overhead(PRESET, turns=(2,), steps=4).to_dict("records")
+    assert asked == [("grpo", 0.0), ("K=2", 0.0)], "no run leaves the others' episodes"
+    assert (row["k"], row["steps"], row["teacher_seconds"]) == (2, 3, 1.0)
+    assert (row["seconds_grpo"], row["seconds"]) == (4.0, 6.0)
+    assert row["ratio"] == 1.5, "the median of 1.5, 1.5 and 1.3"

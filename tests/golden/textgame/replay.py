@@ -27,6 +27,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from pivotlab.environments.textgame.games import Game, Goal, Item, Receptacle
+from pivotlab.environments.textgame.list_order import in_order
 from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.experiments.runs import commit, merge_records
 
@@ -55,7 +56,6 @@ COLUMNS = (
     "cool",
     "slice",
 )
-_LIST = re.compile(r"(?<=you see )a [a-z]+ \d+(?:, a [a-z]+ \d+)*, and a [a-z]+ \d+")
 
 
 def transcripts() -> list[dict[str, Any]]:
@@ -71,16 +71,6 @@ def game_of(row: dict[str, Any]) -> Game:
     data["objects"] = tuple(Item(**o) for o in data["objects"])
     data["goal"] = Goal(**data["goal"])
     return Game(**data)
-
-
-def ordered(observation: str) -> str:
-    """The text with every list of things sorted; nothing else is touched."""
-
-    def sort(match: re.Match[str]) -> str:
-        names = sorted(re.findall(r"a [a-z]+ \d+", match[0]))
-        return ", ".join(names[:-1]) + f", and {names[-1]}"
-
-    return _LIST.sub(sort, observation)
 
 
 def form(observation: str) -> str:
@@ -114,7 +104,7 @@ def replay(row: dict[str, Any]) -> tuple[Counter[str], list[str]]:
 
 def _compare(real: Any, twin: Any, what: str, wrong: list[str]) -> bool:
     if isinstance(real, str):
-        real, twin = ordered(real), ordered(twin)
+        real, twin = in_order(real), in_order(twin)
     if real != twin:
         wrong.append(f"{what}: engine {real!r}, twin {twin!r}")
     return real == twin

@@ -23,6 +23,7 @@ from transformers import (
 from pivotlab.engines.noise import derive_seed
 from pivotlab.environments.textgame import task_ids
 from pivotlab.environments.textgame.players import NoisyPlayer
+from pivotlab.experiments.pool import NOISE
 from pivotlab.models import smollm2, tiny
 from pivotlab.models.registry import load_model, load_tokenizer
 from pivotlab.models.tokenizer import build_tokenizer
@@ -35,8 +36,6 @@ from pivotlab.trajectories.registry import fetch
 
 #: Recorded ALFWorld episodes, 218 of 4 to 27 turns.
 RECORDED = "ALFWorld_processed_knowagent.jsonl"
-#: Share of the noisy player's turns that are not its own choice.
-NOISE = 0.15
 
 
 @dataclass(frozen=True)

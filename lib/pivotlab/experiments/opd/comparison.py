@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -348,26 +348,29 @@ def overhead(
 ) -> pd.DataFrame:
     """What PivotOPD's step costs over GRPO's, measured alternately in this process.
 
-    The first step of every run is left out.
+    At learning rate 0 every run plays the same episodes, so that a step is compared
+    with the same step; a trained policy's episodes would differ from the second step
+    on, by more than is asked about. The first step of every run is left out.
 
     Returns:
         k, steps, seconds_grpo, seconds (medians of a step, teacher calls taken out),
-        ratio, and teacher_seconds (median of a step, apart).
+        ratio (median over steps), and teacher_seconds (median of a step, apart).
     """
+    still = replace(preset, episode_learning_rate=0.0)
 
-    def measured(arm: str) -> tuple[float, float]:
+    def measured(arm: str) -> tuple[pd.Series, pd.Series]:
         cell = EpisodeCell(arm, seed, steps)
-        history = train_arm(cell, preset).history.iloc[1:]
+        history = train_arm(cell, still).history.iloc[1:]
         teacher = history.get("seconds/teacher", pd.Series(0.0, history.index))
-        own = history["step_time"] - teacher
-        return float(own.median()), float(teacher.median())
+        return history["step_time"] - teacher, teacher
 
     rows = []
     for k in turns:
         plain, _ = measured("grpo")
         seconds, teacher = measured(f"K={k}")
         rows.append(
-            {"k": k, "steps": steps - 1, "seconds_grpo": plain, "seconds": seconds}
-            | {"ratio": seconds / plain, "teacher_seconds": teacher}
+            {"k": k, "steps": steps - 1, "seconds_grpo": plain.median()}
+            | {"seconds": seconds.median(), "ratio": (seconds / plain).median()}
+            | {"teacher_seconds": teacher.median()}
         )
     return pd.DataFrame(rows)
