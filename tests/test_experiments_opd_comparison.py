@@ -1,6 +1,7 @@
 """Cells are trained, examined and kept; the same mistakes stand before every arm."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -22,7 +23,6 @@ from pivotlab.experiments.opd.honest_teacher import HonestTeacher
 from pivotlab.experiments.presets import from_params
 from pivotlab.experiments.runs import read_records
 from pivotlab.models.registry import load_model
-from pivotlab.training.history import TrainingRun
 
 PRESET = from_params("smoke", eval_games=24, max_turns=10)
 
@@ -81,7 +81,7 @@ def test_overhead_compares_equal_steps_with_the_teacher_taken_out(monkeypatch):
         own = {"step_time": [9.0, 2.0, 4.0, 10.0]}
         if cell.arm != "grpo":
             own = {"step_time": [99.0, 4.0, 7.0, 14.0], "seconds/teacher": [1.0] * 4}
-        return TrainingRun(None, pd.DataFrame(own), pd.DataFrame())
+        return SimpleNamespace(history=pd.DataFrame(own))
 
     monkeypatch.setattr(opd_comparison, "train_arm", train)
     (row,) = opd_comparison.overhead(PRESET, turns=(2,), steps=4).to_dict("records")
