@@ -4,15 +4,17 @@
 
 Both sample K continuations of every turn of the same trajectories. vLLM's prefix cache
 is emptied before each repeat, as ours holds nothing between calls. On a CPU both
-compute in float32 with all threads, vLLM in a process of its own; neither runs while
-the other does. The row joins the record `benchmarks.csv`.
+compute in float32 with all threads, vLLM in a process of its own, whose memory is not
+known here; neither runs while the other does. The row joins `benchmarks.csv`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,15 +24,17 @@ from pivotlab.engines.vllm import VllmSampler
 from pivotlab.experiments.benchmarks.measure import (
     KEYS,
     Rows,
+    Usage,
     interleaved,
     row,
     setting,
     work,
 )
-from pivotlab.experiments.benchmarks.subjects import SIZES, Sizes, subject
 from pivotlab.experiments.runs import merge_records
-from pivotlab.models.registry import locate
 from pivotlab.rendering import Renderer
+
+if TYPE_CHECKING:
+    from pivotlab.experiments.benchmarks.subjects import Sizes
 
 
 def engine_speed(
@@ -62,9 +66,9 @@ def engine_speed(
     def of_peer() -> None:
         peer.sample(prompts, k, sampling, range(len(prompts)))
 
-    def fresh():
+    def fresh() -> Usage:
         forget()
-        return work(of_peer)()
+        return Usage(work(of_peer)().seconds)
 
     def of_ours() -> None:
         ours.sample(prompts, k, sampling, range(len(prompts)))
@@ -79,12 +83,24 @@ def engine_speed(
 
 def against_vllm(name: str, sizes: Sizes) -> Rows:
     """The row of one model; raises `ImportError` where vLLM is not installed."""
+    # Not at the top: vLLM's workers import the command's module again, and their scan
+    # of all modules fails at llvmlite, which the environments' search brings along.
+    from pivotlab.experiments.benchmarks.subjects import subject
+    from pivotlab.models.registry import locate
+
     measured = subject(name, sizes)
     stops = (Renderer(measured.tokenizer).end_of_turn,)
     sampling = Sampling(sizes.new_tokens, stop_ids=stops)
     longest = max(map(len, measured.prompts)) + sizes.new_tokens
     dtype = str(measured.model.dtype).removeprefix("torch.")
-    engine = VllmSampler(locate(name), max_model_len=longest, dtype=dtype)
+    engine = VllmSampler(
+        locate(name),
+        max_model_len=longest,
+        dtype=dtype,
+        # Whole prompts: its CPU build cannot resume a seeded request between chunks.
+        enable_chunked_prefill=False,
+        max_num_batched_tokens=max(8192, longest),
+    )
     import vllm
 
     rows = engine_speed(
@@ -105,6 +121,10 @@ def against_vllm(name: str, sizes: Sizes) -> Rows:
 
 def main() -> None:
     """Command line: model, preset, records."""
+    from pivotlab.experiments.benchmarks.subjects import SIZES, Sizes
+
+    # A forked worker would inherit the modules that its scan fails at.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     parser = argparse.ArgumentParser(description="Profiling against vLLM.")
     parser.add_argument("model", help="a name for load_model, not random weights")
     parser.add_argument("--preset", default="cpu", choices=SIZES)
