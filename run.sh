@@ -12,11 +12,12 @@ STAMP=.venv/installed
 
 usage() {
   cat <<'TXT'
-usage: bash run.sh [run|batch|test|lab] [arguments]
+usage: bash run.sh [run|batch|test|lab|install] [arguments]
   run    run the ordered notebooks headless (default); --preset smoke|quick|cpu|gpu|paper
   batch  run the cells of a grid file (e.g. data/examples/grid.toml); resumable
   test   run the tests; arguments go to pytest (e.g. -m slow, -k oracle)
   lab    open JupyterLab on the notebooks
+  install  install into .venv and stop
 TXT
 }
 
@@ -71,6 +72,7 @@ case "${1:-run}" in
     install
     exec "$PY" -m jupyterlab --notebook-dir notebooks "$@"
     ;;
+  install) install ;;
   -h | --help | help) usage ;;
   *)
     echo "run.sh: unknown command '$1'; a preset is named so: bash run.sh run --preset quick" >&2

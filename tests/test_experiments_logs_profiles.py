@@ -104,6 +104,14 @@ def test_without_a_pivot_no_training_file(tmp_path, profiled):
     assert not list(tmp_path.glob("pivots*")) and (tmp_path / "turns.csv").exists()
 
 
+def test_training_files_of_an_earlier_profile_do_not_outlive_it(tmp_path, profiled):
+    _, turns, _, profiles, _, _ = profiled
+    assert real_logs.export(tmp_path, turns, profiles, 0.6)
+    assert len(list(tmp_path.glob("pivots.*"))) == 2
+    assert real_logs.export(tmp_path, turns, profiles, 0.0) == []
+    assert not list(tmp_path.glob("pivots.*"))
+
+
 def test_an_endpoint_takes_the_place_of_a_model():
     policy = real_logs.endpoint_policy("http://127.0.0.1:9/v1", "served", "tiny")
     assert policy.name == "served" and "127.0.0.1:9" in policy.weights

@@ -50,6 +50,15 @@ def test_one_row_a_domain_and_all():
     assert table.loc["all", "zero_signal"] == pytest.approx(3 / 4)
 
 
+def test_trajectories_that_agree_are_no_certainty():
+    agreed = log_summary.share([1.0, 1.0, 1.0, 1.0], ["t1", "t1", "t2", "t3"])
+    # Wilson's lower limit of 3 of 3 trajectories: 3 / (3 + z^2).
+    assert agreed.value == agreed.hi == 1.0
+    assert agreed.lo == pytest.approx(3 / (3 + 1.96**2), abs=1e-4)
+    mixed = log_summary.share([1.0, 0.0] * 20, [str(i // 2) for i in range(40)])
+    assert mixed.lo < 0.5 < mixed.hi, "every trajectory has the same half"
+
+
 def test_nothing_accepted_leaves_the_miss_rate_undefined():
     table = log_summary.summary(CANDIDATES, PROFILES).set_index("domain")
     assert table.loc["chat", "accepted"] == 0

@@ -153,3 +153,13 @@ def test_command_line_failure_is_status_one(tmp_path, capsys):
     assert notebooks.main([str(book), str(tmp_path / "out.ipynb")]) == 1
     error = capsys.readouterr().err
     assert "ValueError: bad value; see" in error and error.count("\n") == 1
+
+
+def test_ctrl_c_is_one_line(book, tmp_path, capsys, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(notebooks, "execute", interrupted)
+    assert notebooks.main([str(book), str(tmp_path / "out.ipynb")]) == 130
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("interrupted")

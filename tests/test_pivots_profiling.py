@@ -195,11 +195,23 @@ def test_an_interrupted_run_loses_the_batch_in_flight(renderer, tmp_path, monkey
             store=store,
         )
     resumed, sampler = run(renderer, turns, 4, store=store)
-    assert sampler.drawn == 8 * 4 and rewards(resumed) == rewards(plain)
+    # The first trajectory was stored, of the second nothing.
+    assert sampler.drawn == 10 * 4 and rewards(resumed) == rewards(plain)
 
 
-def test_batches_tear_no_trajectory(monkeypatch):
+def test_batches_tear_no_trajectory_and_grow_to_the_most(monkeypatch):
     monkeypatch.setattr(profiling, "BATCH", 5)
-    sizes = [len(batch) for batch in by_trajectory(candidates(5, 3))]
-    assert sizes == [6, 6, 3]
+    sizes = [len(batch) for batch in by_trajectory(candidates(8, 3))]
+    assert sizes == [3, 3, 6, 6, 6]
     assert [len(b) for b in by_trajectory(candidates(1, 40))] == [40]
+
+
+def test_slow_batches_stay_small_so_that_little_is_lost(monkeypatch):
+    """By hand: 0, 0, then 30 s a batch: at least 1, 2, 4, 2, 1, 1 turns."""
+    clock, took = [0.0], iter([0.0, 0.0, 30.0, 30.0, 30.0, 30.0, 30.0])
+    monkeypatch.setattr(profiling, "perf_counter", lambda: clock[0])
+    sizes = []
+    for batch in by_trajectory(candidates(11, 1)):
+        sizes.append(len(batch))
+        clock[0] += next(took)
+    assert sizes == [1, 2, 4, 2, 1, 1]

@@ -33,7 +33,10 @@ SMALLER = {
         ("--preset quick", "--preset smoke"),
         ("notebooks/03", f"{paths.NOTEBOOKS}/03"),
     ),
-    "verifier": (("--k 8", "--k 2 --limit 2 --max-new-tokens 4"),),
+    "verifier": (
+        ("--k 8", "--k 2 --limit 2 --max-new-tokens 4"),
+        ("smollm2-135m", "tiny"),
+    ),
     "environment": (("smollm2-135m", "tiny"), ("steps=20", "steps=1")),
     "teacher": (("smollm2-135m", "tiny"), ("steps=20", "steps=1")),
 }

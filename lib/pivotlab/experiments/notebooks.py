@@ -161,7 +161,7 @@ def parse_value(text: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line; 0 on success, 1 when a cell failed, 2 on a bad request."""
+    """Command line; 0 on success, 1 for a failed cell, 2 a bad request, 130 Ctrl-C."""
     parser = Parser(
         prog="python -m pivotlab.experiments.notebooks", description=__doc__
     )
@@ -177,6 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         params["preset"] = options.preset
     try:
         print(execute(options.notebook, options.output, params))
+    except KeyboardInterrupt:
+        print("interrupted: finished cells of a run stay finished", file=sys.stderr)
+        return 130
     except NotebookError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
+from time import perf_counter
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -27,8 +28,11 @@ from pivotlab.records import Candidate, TurnProfile, Verdict
 from pivotlab.rendering import Renderer
 from pivotlab.verifiers.protocol import Verifier
 
-#: Fewest turns handed to a sampler at once, and lost at most when a run is killed.
+#: Turns handed to a sampler at once, and lost at most when a run is killed: one
+#: trajectory at first, then twice as many as long as a batch takes less than `PACE`
+#: seconds, up to `BATCH`.
 BATCH = 64
+PACE = 20.0
 
 
 @dataclass
@@ -220,12 +224,19 @@ def seed_of(uid: str, seed: int = 0) -> int:
 
 
 def by_trajectory(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """Batches of at least `BATCH` turns that tear no trajectory apart."""
+    """Batches that tear no trajectory apart, as large as their pace allows.
+
+    A batch is at work from when it is handed out until the next one is asked for.
+    """
     batch: list[Candidate] = []
+    least = 1
     for _, turns in groupby(candidates, key=lambda c: c.trajectory_uid):
         batch += turns
-        if len(batch) >= BATCH:
+        if len(batch) >= least:
+            began = perf_counter()
             yield batch
+            fast = perf_counter() - began < PACE
+            least = min(BATCH, 2 * least) if fast else max(1, least // 2)
             batch = []
     if batch:
         yield batch

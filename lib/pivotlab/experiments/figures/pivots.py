@@ -12,6 +12,7 @@ from pivotlab.experiments.plotting import COLORS, GREY, figure, panel_letters
 from pivotlab.intervals import wilson
 from pivotlab.pivots.selection import class_shares, turn_class
 from pivotlab.records import Candidate, TurnProfile
+from pivotlab.trajectories import tool_call_text
 
 #: Colour and wording of every class of turn.
 CLASSES = {
@@ -38,7 +39,7 @@ def turn_table(
                 "turn": candidate.turn,
                 "source": candidate.trajectory_uid.rpartition("/")[2],
                 "phase": str(candidate.context.get("phase", "")),
-                "expert": candidate.expert.content,
+                "expert": tool_call_text.write(candidate.expert).replace("\n", " "),
                 "mu": profile.mu,
                 "lo": passed.lo,
                 "hi": passed.hi,

@@ -94,7 +94,8 @@ def export(
 ) -> list[Candidate]:
     """Write tables and training files (see the module); returns the pivots.
 
-    Without a pivot there is nothing to train on and no training file is written.
+    Without a pivot there is nothing to train on: no training file is written, and those
+    of an earlier profile go, since they would contradict the tables.
     """
     ordered = [profiles[c.uid] for c in turns.candidates]
     table = turn_table(turns.candidates, ordered, lambda_diff)
@@ -105,10 +106,14 @@ def export(
         text = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
         runs.write_text(folder / f"{name}.csv", text)
     pivots = select(turns.candidates, profiles, "pivots", lambda_diff)
+    rows, gym = folder / "pivots.trl.parquet", folder / "pivots.gym.jsonl"
     if pivots:
-        exchange.to_trl(pivots, profiles).to_parquet(folder / "pivots.trl.parquet")
+        exchange.to_trl(pivots, profiles).to_parquet(rows)
         wrapped = [nemo_gym.wrap(c, profiles[c.uid]) for c in pivots]
-        nemo_gym.write_rows(map(nemo_gym.to_row, wrapped), folder / "pivots.gym.jsonl")
+        nemo_gym.write_rows(map(nemo_gym.to_row, wrapped), gym)
+    else:
+        rows.unlink(missing_ok=True)
+        gym.unlink(missing_ok=True)
     return pivots
 
 
@@ -189,7 +194,10 @@ def run(given: argparse.Namespace, files: Sequence[Path], verifier: Verifier) ->
     print(shares_line(list(profiles.values()), cut))
     print(summary(turns.candidates, profiles, cut).round(3).to_string())
     print("".join(f"note: {text}\n" for text in notes), end="")
-    print(f"{len(pivots)} pivots of {len(profiles)} turns; open {page.resolve()}")
+    found = f"{len(pivots)} pivots of {len(profiles)} turns under {policy.name}"
+    print(f"{found}; open {page.resolve()}")
+    if not pivots:
+        print("Nothing to train on, so no training files: see the kinds in turns.csv.")
 
 
 def asked_turns(

@@ -52,7 +52,7 @@ def parser() -> Parser:
     add = made.add_argument
     names = ", ".join((EMBEDDED, *REGISTERED))
     add("logs", nargs="+", help=f"files of any known format, or {names}")
-    add("--model", default="tiny", help="name, folder, hub id, or the served name")
+    add("--model", default="tiny", help="name, folder, hub id or served name (tiny)")
     add("--endpoint", help="OpenAI-compatible address, e.g. http://localhost:8000/v1")
     add("--tokenizer", help="of the served model, if not its name")
     add("--device", default="cpu", help="cpu or cuda")

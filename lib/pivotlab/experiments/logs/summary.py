@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pivotlab.intervals import bootstrap_mean, wilson
+from pivotlab.intervals import Interval, bootstrap_mean, wilson
 from pivotlab.pivots.selection import LAMBDA_DIFF, class_shares
 from pivotlab.records import Candidate, TurnProfile
 from pivotlab.theory.group_advantage import mixed_probability
@@ -25,8 +25,7 @@ def summary(
 
     Columns: domain, n (turns), trajectories, k, zero_signal with lo and hi, one share a
     class, accepted (samples), miss_rate with miss_rate_lo and miss_rate_hi, truncated
-    (share of samples). Limits are 95 % bootstraps over trajectories; what is undefined
-    is NaN.
+    (share of samples). Limits are 95 %, see `share`; what is undefined is NaN.
     """
     rows = [
         {"domain": domain, **_summary(turns, profiles, lambda_diff)}
@@ -47,6 +46,19 @@ def depth_note(profiles: Sequence[TurnProfile]) -> str | None:
     chance = 1.0 - mixed_probability(rate, k)
     text = f"a turn with pass rate {rate:.2f} looks constant at K = {k} in {chance:.0%}"
     return f"{text} of cases" + ("; sample more (--k)" if chance > OFTEN else "")
+
+
+def share(values: Sequence[float], clusters: Sequence[str]) -> Interval:
+    """A share of 0/1 values with a bootstrap over clusters, no narrower than Wilson's.
+
+    The bootstrap knows that values of one trajectory go together, but claims certainty
+    where all trajectories agree; Wilson's limits for as many values as there are
+    trajectories do not.
+    """
+    found = bootstrap_mean(values, clusters)
+    count = len(set(clusters))
+    plain = wilson(round(found.value * count), count)
+    return Interval(found.value, min(found.lo, plain.lo), max(found.hi, plain.hi))
 
 
 def record_rows(
@@ -103,13 +115,13 @@ def _summary(
     clusters = {c.uid: c.trajectory_uid for c in turns}
     own = [profiles[c.uid] for c in turns]
     silent = [float(len(set(p.rewards)) == 1) for p in own]
-    zero = bootstrap_mean(silent, [clusters[p.uid] for p in own])
+    zero = share(silent, [clusters[p.uid] for p in own])
     missed = list(_accepted(own))
     nan = (float("nan"),) * 3
     miss = nan
     if missed:
         owners = [clusters[p.uid] for _, p in missed]
-        miss = bootstrap_mean([value for value, _ in missed], owners)
+        miss = share([value for value, _ in missed], owners)
     cut_off = [t for p in own for t in p.truncated]
     return {
         "n": len(own),
