@@ -25,6 +25,7 @@ class Row:
     episode: list
     anchors: list
     verdicts: list
+    states: list
 
 
 def random_rows(seed, tasks=2, size=3, outcomes=(0.0, 1.0)):
@@ -47,6 +48,7 @@ def random_rows(seed, tasks=2, size=3, outcomes=(0.0, 1.0)):
                     [[draw.gauss(0, 0.7) for _ in range(n)] for n in lengths],
                     seen,
                     [draw.choice([0.0, 1.0]) for _ in range(turns)],
+                    [(place, draw.choice("xy")) for place in seen],
                 )
             )
     return rows
@@ -81,6 +83,7 @@ def view_of(rows, step=0, steps=1, size=3):
         tuple(tuple(r.verdicts) for r in rows),
         step,
         steps,
+        tuple(tuple(r.states) for r in rows),
     )
 
 
@@ -194,13 +197,13 @@ def turn_opd(rows, step, steps):
     return each(rows, token)
 
 
-def among(rows, r, t):
-    """(rollout, turn) pairs of the same task and observation."""
+def among(rows, r, t, what="anchors"):
+    """(rollout, turn) pairs of the same task and observation (or state)."""
     return [
         (o, u)
         for o in rows
-        for u, anchor in enumerate(o.anchors)
-        if o.task == r.task and anchor == r.anchors[t]
+        for u, before in enumerate(getattr(o, what))
+        if o.task == r.task and before == getattr(r, what)[t]
     ]
 
 
@@ -216,7 +219,7 @@ def gigpo(rows, step, steps):
 
 def pivotrl(rows, step, steps):
     def token(r, t, x):
-        found = [o.verdicts[u] for o, u in among(rows, r, t)]
+        found = [o.verdicts[u] for o, u in among(rows, r, t, "states")]
         found = [v for v in found if v is not None]
         own = r.verdicts[t]
         if own is None or len(set(found)) < 2 or fmean(found) > 0.6:

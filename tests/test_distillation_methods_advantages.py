@@ -76,13 +76,13 @@ def test_gigpo_by_hand():
     found = rules.gigpo(same).flatten().tolist()
     assert found == pytest.approx([0.6667, -0.3333, -0.3333], abs=1e-4)
     scaled = rules.gigpo(same, scaled=True).flatten().tolist()
-    assert scaled == pytest.approx([2**0.5, -(2**-0.5), -(2**-0.5)], abs=1e-4)
+    assert scaled == pytest.approx([1.1547, -0.5774, -0.5774], abs=1e-4)
     other = replace(same, anchors=(("o",), ("p",), ("p",)))
     assert rules.gigpo(other).flatten().tolist() == [0.0, 0.0, 0.0]
 
 
 def test_pivotrl_is_silent_where_all_agree_or_it_is_too_easy():
-    four = view([1.0] * 4, [[0.0]] * 4, group_size=4, anchors=(("o",),) * 4)
+    four = view([1.0] * 4, [[0.0]] * 4, group_size=4, states=(("s",),) * 4)
     for verdicts, silent in (
         ([1, 1, 1, 1], True),
         ([1, 1, 1, 0], True),
@@ -93,6 +93,18 @@ def test_pivotrl_is_silent_where_all_agree_or_it_is_too_easy():
         found = rules.pivotrl(judged).flatten()
         assert (found == 0).all() == silent
         assert found.sum().abs() < 1e-9
+
+
+def test_pivotrl_compares_turns_of_one_state_and_not_of_one_observation():
+    verdicts, same = ((1.0,), (0.0,)), (("Nothing happens.",),) * 2
+    two = view([1.0] * 2, [[0.0]] * 2, group_size=2, anchors=same, verdicts=verdicts)
+    apart = replace(two, states=(("s",), ("t",)))
+    assert (rules.pivotrl(apart) == 0).all()
+    met = replace(two, states=(("s",),) * 2)
+    # (1 - 0.5) / (std 0.7071 + 1e-4)
+    assert rules.pivotrl(met).flatten().tolist() == pytest.approx(
+        [0.7070, -0.7070], abs=1e-4
+    )
 
 
 def test_tcod_deepens_and_turn_opd_evens_out():

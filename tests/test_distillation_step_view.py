@@ -27,9 +27,9 @@ def test_turns_by_hand():
 
 
 def test_states_are_shared_within_a_task_only():
-    assert VIEW.same_state() == [[(0, 0), (1, 0)], [(0, 1)]]
+    assert VIEW.meeting(VIEW.anchors) == [[(0, 0), (1, 0)], [(0, 1)]]
     view = view_of(random_rows(0, tasks=2, size=3))
-    for places in view.same_state():
+    for places in view.meeting(view.anchors):
         assert len({row // 3 for row, _ in places}) == 1
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pivotlab.experiments.arms import get_arm
 from pivotlab.experiments.cells import (
     dependences,
     kept,
@@ -64,5 +65,12 @@ def test_a_finished_cell_is_read_and_a_failed_one_made_again(tmp_path):
     for _ in range(2):
         assert kept(tmp_path / "cell", {"k": 1}, make) == {"rows": [1.5]}
     assert len(made) == 2
-    with pytest.raises(ValueError, match="other settings; delete it"):
-        kept(tmp_path / "cell", {"k": 2}, make)
+    with pytest.raises(ValueError, match=r"\(k was 1, now 2; lr was None, now 3\)"):
+        kept(tmp_path / "cell", {"k": 2, "lr": 3}, make)
+
+
+def test_the_last_word_is_looked_up_before_the_first_one_runs():
+    assert listed("base, sft", get_arm) == ("base", "sft")
+    with pytest.raises(ValueError, match="unknown arm 'sfft'; known arms: base"):
+        listed("base, sfft", get_arm)
+    assert listed("preset", get_arm) is None

@@ -86,6 +86,14 @@ def test_recovery_curves_average_over_seeds():
     with plotting.style():
         fig = figures_opd.recovery_curves(pd.DataFrame(rows), ["full"])
     assert fig.axes[0].lines[0].get_ydata()[2] == pytest.approx((2 + 4) / 2 / 9)
+    (band,) = fig.axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    # t(1, 0.975) = 12.706 times a standard error of 1/9: past both ends.
+    assert heights.min() == 0.0 and heights.max() == 1.0
+    one = [row for row in rows if row["seed"] == 0]
+    with plotting.style():
+        fig = figures_opd.recovery_curves(pd.DataFrame(one), ["full"])
+    assert not fig.axes[0].collections, "one seed has no interval over seeds"
 
 
 def test_overhead_shows_the_ratio_over_grpo():

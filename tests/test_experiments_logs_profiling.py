@@ -1,6 +1,8 @@
 """The command from a log file to profile, pivots and training files, on `tiny`."""
 
+import re
 import signal
+import sys
 
 import pandas as pd
 import pytest
@@ -48,6 +50,36 @@ def test_bad_requests_end_in_one_line(arguments, said, tmp_path, capsys):
     assert profiling.main([*arguments, "--out", str(tmp_path)]) == 2
     (line,) = [x for x in capsys.readouterr().err.splitlines() if "error:" in x]
     assert said in line
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (
+            "action.tool_calls[5]",
+            "verifier 'broken' raised at turn .*bookings.*: IndexError: .*my_broken.py"
+            ", line 6.*must return a Verdict",
+        ),
+        ("1.0", "verifier 'broken' returned float at turn .*not a Verdict"),
+    ],
+)
+def test_a_verifier_that_breaks_its_promise_is_named(
+    body, said, tmp_path, capsys, monkeypatch
+):
+    source = f"""class Broken:
+    name, version = "broken", "1"
+
+    def verify(self, candidate, action):
+        \"\"\"Break the promise.\"\"\"
+        return {body}
+"""
+    (tmp_path / "my_broken.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("my_broken", None)
+    arguments = [str(BOOKINGS), "--verifier", "my_broken:Broken"]
+    assert profiling.main([*arguments, "--out", str(tmp_path / "out")]) == 2
+    (line,) = [x for x in capsys.readouterr().err.splitlines() if "error:" in x]
+    assert re.search(said, line), line
 
 
 def test_logs_without_a_turn_are_told_before_the_model_is_loaded(

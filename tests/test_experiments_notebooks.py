@@ -27,6 +27,17 @@ def test_code_cells_are_those_of_nbformat():
         assert [source for source, _ in notebooks.code_cells(path)] == wanted
 
 
+def test_a_home_that_cannot_be_written_stops_before_anything_runs(
+    book, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "taken").write_text("a file")
+    monkeypatch.setenv("PIVOTLAB_HOME", str(tmp_path / "taken"))
+    assert notebooks.main([str(book), str(tmp_path / "out.ipynb")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: cannot write to {tmp_path / 'taken'} (File exists)")
+    assert "PIVOTLAB_HOME" in said and not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.parametrize("text", ["steps = [", "steps: int", "print(3)", "a = b = 1"])
 def test_a_parameters_cell_of_other_things_is_named(tmp_path, text):
     book = write_notebook(tmp_path / "demo.ipynb", parameters=text)

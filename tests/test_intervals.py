@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
 
-from pivotlab.intervals import bootstrap_mean, newcombe, paired_difference, wilson
+from pivotlab.intervals import (
+    bootstrap_mean,
+    newcombe,
+    paired_difference,
+    t_mean,
+    wilson,
+)
 
 
 def test_wilson_by_hand():
@@ -76,3 +82,17 @@ def test_bootstrap_covers():
 def test_impossible_counts_are_named(k, n):
     with pytest.raises(ValueError, match=f"{k} of {n}"):
         wilson(k, n)
+
+
+def test_t_mean_by_hand():
+    # t(1, 0.975) = 12.706, standard error 1.
+    assert t_mean([1.0, 3.0]) == pytest.approx((2.0, -10.706, 14.706), abs=1e-3)
+    with pytest.raises(ValueError, match="over 1 values"):
+        t_mean([1.0])
+
+
+@given(st.lists(st.floats(-9, 9), min_size=2, max_size=9), st.floats(0.5, 0.99))
+def test_t_mean_equals_scipy(values, level):
+    theirs = ttest_1samp(np.array([*values, 10.0]), 0.0).confidence_interval(level)
+    found = t_mean([*values, 10.0], level)
+    assert found[1:] == pytest.approx((theirs.low, theirs.high), abs=1e-9)

@@ -3,12 +3,11 @@
 import random
 
 from pivotlab.environments.textgame.games import TASK_TYPES
-from pivotlab.environments.textgame.players import HonestPlayer
+from pivotlab.environments.textgame.players import NoisyPlayer
 from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.models.conversations import (
     HINTS,
     Games,
-    Slipping,
     add_hints,
     skill_source,
 )
@@ -19,7 +18,7 @@ TASK = "pick_and_place_simple/train/000007"
 
 
 def test_a_game_ends_with_the_last_command_and_depends_on_the_generator_alone():
-    games = Games(HonestPlayer, eps=0.0)
+    games = Games(NoisyPlayer, eps=0.0)
     example = games(random.Random(3))
     assert example == games(random.Random(3)) != games(random.Random(4))
     assert [m.role for m in example.messages[:3]] == ["user", "assistant", "user"]
@@ -28,7 +27,7 @@ def test_a_game_ends_with_the_last_command_and_depends_on_the_generator_alone():
 
 
 def test_slips_are_muted_and_everything_else_is_the_players_own():
-    player = Slipping(HonestPlayer(), eps=0.4)
+    player = NoisyPlayer(0.4)
     found = play(TASK, player, random.Random(1))
     assert player.slips, "no slip at eps 0.4: choose another seed"
     for turn, index in enumerate(found.assistant_turns()):
@@ -40,13 +39,13 @@ def test_slips_are_muted_and_everything_else_is_the_players_own():
 
 
 def test_muted_messages_are_those_of_the_slips():
-    example = Games(HonestPlayer, eps=1.0, max_turns=5)(random.Random(0))
+    example = Games(NoisyPlayer, eps=1.0, max_turns=5)(random.Random(0))
     assert example.muted == {1, 3, 5, 7, 9}
-    assert Games(HonestPlayer, eps=0.0)(random.Random(0)).muted == frozenset()
+    assert Games(NoisyPlayer, eps=0.0)(random.Random(0)).muted == frozenset()
 
 
 def test_a_hint_names_the_command_that_follows_a_slip_or_not():
-    example = Games(HonestPlayer, eps=1.0, max_turns=6)(random.Random(0))
+    example = Games(NoisyPlayer, eps=1.0, max_turns=6)(random.Random(0))
     hinted = add_hints(example, 1.0, random.Random(0))
     assert hinted.muted == frozenset()
     for turn in range(1, len(hinted.messages), 2):
@@ -61,7 +60,7 @@ def test_a_hint_names_the_command_that_follows_a_slip_or_not():
 
 
 def test_a_game_with_hints_has_no_other_targets():
-    example = Games(HonestPlayer, eps=0.0, hinted=0.5)(random.Random(2))
+    example = Games(NoisyPlayer, eps=0.0, hinted=0.5)(random.Random(2))
     for turn in range(1, len(example.messages), 2):
         text = example.messages[turn - 1].content
         starts = [hint.split("{action}")[0] for hint in HINTS]
@@ -69,7 +68,7 @@ def test_a_game_with_hints_has_no_other_targets():
 
 
 def test_games_are_played_in_the_rooms_of_the_training_split_by_the_rules():
-    example = Games(HonestPlayer, eps=0.0, full=0.0)(random.Random(11))
+    example = Games(NoisyPlayer, eps=0.0, full=0.0)(random.Random(11))
     rng, game = random.Random(11), TextGame()
     rng.random()  # decides the size of the room
     task = f"{rng.choice(TASK_TYPES)}/train/{rng.randrange(10**6):06d}"

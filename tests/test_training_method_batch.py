@@ -65,7 +65,7 @@ class DenseMethod(Dense):
         verdicts = self.signals.verdicts[index] if self.signals.verdicts else []
         return method_reference.Row(
             self.group[index].item(), rollout.reward, index // self.size,
-            *cut, anchors, verdicts,
+            *cut, anchors, verdicts, [turn.snapshot for turn in rollout.turns],
         )  # fmt: skip
 
     def spread(self, marks, index, rollout):

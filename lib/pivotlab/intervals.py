@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
+from scipy.stats import t as student_t
 
 
 class Interval(NamedTuple):
@@ -44,6 +45,23 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     lo = 0.0 if successes == 0 else centre - half
     hi = 1.0 if successes == n else centre + half
     return Interval(share, lo, hi)
+
+
+def t_mean(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Mean of independent measurements, such as seeds, with Student's t.
+
+    Example: `t_mean([1.0, 3.0])` is (2.0, -10.706, 14.706).
+
+    Raises:
+        ValueError: there are fewer than two.
+    """
+    x = np.asarray(values, dtype=float)
+    if len(x) < 2:
+        raise ValueError(f"an interval over {len(x)} values does not exist; need two")
+    mean = float(x.mean())
+    reach = student_t.ppf((1 + level) / 2, len(x) - 1)
+    half = float(reach * x.std(ddof=1) / sqrt(len(x)))
+    return Interval(mean, mean - half, mean + half)
 
 
 def newcombe(

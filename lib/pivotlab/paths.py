@@ -8,6 +8,7 @@ the checkout, while what is committed is always read from `FIGURES` and `RESULTS
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,24 @@ MODELS = DATA / "models"
 def home() -> Path:
     """Folder for run output and caches: `PIVOTLAB_HOME`, else the checkout itself."""
     return Path(os.environ.get("PIVOTLAB_HOME", ROOT)).expanduser().resolve()
+
+
+def check_home() -> Path:
+    """`home()`, made if missing.
+
+    Raises:
+        ValueError: nothing can be written there; names the folder and the way out.
+    """
+    place = home()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return place
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {place} ({error.strerror}); let PIVOTLAB_HOME name a "
+            "folder for runs, figures, records and caches that you may write to"
+        ) from None
 
 
 def runs() -> Path:

@@ -161,7 +161,8 @@ METHODS: dict[str, Method] = {
             "verdicts",
             rules.pivotrl,
             has_outcome=False,
-            departure="on the student's own states; the port's settings are unprinted",
+            departure="functional verdicts on the student's own states, where rollouts "
+            "meet; the port's settings are unprinted",
         ),
         Method(
             "turn_opd",

@@ -197,11 +197,11 @@ def gigpo(
     """A + weight A_step, A_step = return minus the mean return at the same observation.
 
     The return of turn t of T is gamma^(T - 1 - t) R. Source: GiGPO, arXiv 2505.10978;
-    published formula, mode `mean_norm` (`scaled`: `mean_std_norm`, population std plus
+    published formula, mode `mean_norm` (`scaled`: `mean_std_norm`, Bessel's std plus
     1e-6). A state met once gets 0. Similarity grouping is left out.
     """
     steps = torch.zeros_like(view.turn_lengths())
-    for places in view.same_state():
+    for places in view.meeting(view.anchors):
         if len(places) < 2:
             continue
         returns = torch.tensor(
@@ -213,7 +213,7 @@ def gigpo(
         )
         centred = returns - returns.mean()
         if scaled:
-            centred = centred / (returns.std(correction=0) + 1e-6)
+            centred = centred / (returns.std() + 1e-6)
         for (row, turn), value in zip(places, centred.tolist(), strict=True):
             steps[row, turn] = value
     return view.outcome + weight * view.on_tokens(steps)
@@ -224,13 +224,14 @@ def pivotrl(view: StepView, *, lambda_diff: float = 0.6) -> TokenAdvantages:
 
     A state is a pivot where its samples' verdicts differ (sigma2 > 0) and their mean is
     at most `lambda_diff` (PivotRL, arXiv 2603.21383, Eqs. 4-6). **Re-implementation**:
-    PivotOPD prints no settings of its multi-turn port. Here the states are those that
-    several rollouts of a task share, the verdicts are judged on the way, and the
-    outcome of the episode is not used; the offline form, on profiled turns of expert
-    trajectories, is `training.pivotrl`.
+    PivotOPD prints no settings of its multi-turn port. Here the states are those of the
+    environment that several turns of a task's rollouts stand before, whatever was read
+    on the way there; the verdicts come from a judge (`verdicts`), and the outcome of
+    the episode is not used. The offline form, on profiled turns of expert trajectories,
+    is `training.pivotrl`.
     """
     steps = torch.zeros_like(view.turn_lengths())
-    for places in view.same_state():
+    for places in view.meeting(view.states):
         judged = [(p, view.verdicts[p[0]][p[1]]) for p in places]
         known = [(p, v) for p, v in judged if v is not None]
         rewards = torch.tensor([v for _, v in known], dtype=torch.float64)

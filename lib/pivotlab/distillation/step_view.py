@@ -33,6 +33,7 @@ class StepView:
             it was not judged.
         step: optimizer steps taken so far.
         steps: of the whole run.
+        states: per rollout the environment's state before each turn.
     """
 
     group: Float[Tensor, "rows"]
@@ -45,6 +46,7 @@ class StepView:
     verdicts: tuple[tuple[float | None, ...], ...] = ()
     step: int = 0
     steps: int = 1
+    states: tuple[tuple[Hashable, ...], ...] = ()
 
     @property
     def mask(self) -> Bool[Tensor, "rows time"]:
@@ -85,10 +87,16 @@ class StepView:
         """One value per turn, put on all tokens of that turn."""
         return values.gather(1, self.turn.clamp(min=0)) * self.mask
 
-    def same_state(self) -> list[list[tuple[int, int]]]:
-        """(rollout, turn) pairs of one task that stand before the same observation."""
+    def meeting(
+        self, before: tuple[tuple[Hashable, ...], ...]
+    ) -> list[list[tuple[int, int]]]:
+        """(rollout, turn) pairs of one task that have the same before them.
+
+        Args:
+            before: `anchors` or `states`.
+        """
         found: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
-        for row, anchors in enumerate(self.anchors):
-            for turn, anchor in enumerate(anchors):
-                found[row // self.group_size, anchor].append((row, turn))
+        for row, keys in enumerate(before):
+            for turn, key in enumerate(keys):
+                found[row // self.group_size, key].append((row, turn))
         return list(found.values())

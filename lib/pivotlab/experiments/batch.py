@@ -211,6 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     batch.add_argument("grid", type=Path, help="TOML file; see data/examples/grid.toml")
     options = parser.parse_args(arguments)
     try:
+        paths.check_home()
         outcomes = _batch(options.grid) if options.command == "batch" else _run(options)
     except (ValueError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)

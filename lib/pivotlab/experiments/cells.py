@@ -21,17 +21,25 @@ PRESET = "preset"
 BASE = "base"
 
 
-def listed(text: object) -> tuple[str, ...] | None:
+def listed(
+    text: object, known: Callable[[str], Any] | None = None
+) -> tuple[str, ...] | None:
     """The words of a comma-separated notebook parameter; None leaves it to the preset.
 
+    Args:
+        known: looks a word up and raises where there is no such thing, so that the last
+            word is checked before the first one has trained.
+
     Raises:
-        ValueError: there is no word.
+        ValueError: there is no word, or `known` does not know one.
     """
     if text == PRESET:
         return None
     words = tuple(w for w in map(str.strip, str(text).split(",")) if w)
     if not words:
         raise ValueError(f"{text!r} names nothing; write names with commas between")
+    for word in words if known else ():
+        known(word)
     return words
 
 
@@ -79,11 +87,20 @@ def kept(folder: Path, wanted: dict[str, Any], make: Callable[[], Any]) -> Any:
         ValueError: the folder holds a run with other settings.
     """
     asked, done = folder / "params.json", folder / "rows.json"
-    if asked.exists() and json.loads(asked.read_text()) != wanted:
+    before = json.loads(asked.read_text()) if asked.exists() else wanted
+    if before != wanted:
         raise ValueError(
-            f"{folder} holds a run with other settings; delete it to run this one"
+            f"{folder} holds a run with other settings ({_changes(before, wanted)}); "
+            "delete it, or let PIVOTLAB_HOME name another folder for runs"
         )
     if not done.exists():
         write_text(asked, json.dumps(wanted, indent=2))
         write_text(done, json.dumps(make()))
     return json.loads(done.read_text())
+
+
+def _changes(before: dict[str, Any], wanted: dict[str, Any]) -> str:
+    names = sorted(k for k in before | wanted if before.get(k) != wanted.get(k))
+    return "; ".join(
+        f"{name} was {before.get(name)}, now {wanted.get(name)}" for name in names
+    )

@@ -126,11 +126,12 @@ def execute(
 
     Raises:
         FileNotFoundError: there is no such notebook.
-        ValueError: unknown parameter or preset.
+        ValueError: unknown parameter or preset, or nothing can be written to the home.
         NotebookError: a cell failed or the kernel died.
     """
     notebook, output = Path(notebook).resolve(), Path(output).resolve()
     check_parameters(notebook, params or {})
+    paths.check_home()
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_suffix(".part.ipynb")
     failed = output.with_suffix(".failed.ipynb")

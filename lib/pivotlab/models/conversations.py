@@ -12,11 +12,11 @@ hints only the hinted commands are targets.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pivotlab.environments.textgame.games import TASK_TYPES
-from pivotlab.environments.textgame.players import HonestPlayer, refused
+from pivotlab.environments.textgame.players import NoisyPlayer
 from pivotlab.models import skills
 from pivotlab.records import Message
 from pivotlab.trajectories.game_play import play
@@ -44,50 +44,19 @@ class Example:
 Source = Callable[[random.Random], Example]
 
 
-class Slipping:
-    """Plays as `player` does, but slips with probability `eps`; `slips` counts turns.
-
-    `slips` holds the turns, from 0, at which another command was given.
-    """
-
-    def __init__(self, player: HonestPlayer, eps: float):
-        self.player, self.eps = player, eps
-        self.name = f"slipping-{player.name}"
-
-    def start(self, observation: str) -> None:
-        """Begin a game."""
-        self.slips: list[int] = []
-        self.turn = -1
-        self.player.start(observation)
-
-    def observe(self, observation: str) -> None:
-        """Take in the answer to the last command."""
-        self.player.observe(observation)
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """The player's command, or a slip."""
-        self.turn += 1
-        if rng.random() >= self.eps:
-            return self.player.act(admissible, rng)
-        self.slips.append(self.turn)
-        if rng.random() < 0.5:
-            return rng.choice(list(admissible))
-        return refused(self.player.belief, admissible, rng)
-
-
 @dataclass(frozen=True)
 class Games:
     """Source of games in the rooms of the training split.
 
     Attributes:
-        player: makes the player.
-        eps: probability of a slip, per turn.
+        player: makes the player, given the probability of a slip.
+        eps: that probability, per turn.
         full: share of games in uncapped rooms.
         max_turns: where an unfinished game is cut.
         hinted: share of turns that carry a hint.
     """
 
-    player: Callable[[], HonestPlayer]
+    player: Callable[[float], NoisyPlayer]
     eps: float
     full: float = 0.1
     max_turns: int = 30
@@ -97,7 +66,7 @@ class Games:
         """One game."""
         size = "full/" if rng.random() < self.full else ""
         task = f"{rng.choice(TASK_TYPES)}/train/{size}{rng.randrange(10**6):06d}"
-        player = Slipping(self.player(), self.eps)
+        player = self.player(self.eps)
         messages = play(task, player, rng, self.max_turns).messages
         muted = frozenset(2 * turn + 1 for turn in player.slips)
         example = Example(messages[:-1], muted)

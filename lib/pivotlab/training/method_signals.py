@@ -12,14 +12,15 @@ be followed are left out and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pivotlab.distillation.losses import Weights
 from pivotlab.distillation.methods import Method
 from pivotlab.distillation.recovery import Tally, enter
 from pivotlab.distillation.skill_bank import SkillBank, goal, situation
-from pivotlab.environments.protocol import Environment, OracleEnvironment
+from pivotlab.distillation.verdicts import Judge, NearerGoal
+from pivotlab.environments.protocol import Environment
 from pivotlab.records import Rollout
 from pivotlab.rollouts.branching import RememberingPlayer
 from pivotlab.rollouts.prompts import PromptGrower
@@ -51,10 +52,13 @@ def as_distillation(method: Method, candidates: int = 5) -> Distillation:
 class MethodDistiller(Distiller):
     """A distiller that reads what a method asks for.
 
-    `bank` holds the skills of methods that read them or show them in prompts.
+    `bank` holds the skills of methods that read them or show them in prompts; `judge`
+    gives the verdicts of methods that read those, by default whether the goal came
+    nearer.
     """
 
     bank: SkillBank | None = None
+    judge: Judge | None = None
 
     def signals(
         self,
@@ -84,7 +88,8 @@ class MethodDistiller(Distiller):
             named = self._named(rollouts, banks, out.tally)
             out.every = hinted_marks(rollouts, named, grower, scorer, out.tally)
         elif reads == "verdicts":
-            out.verdicts = [judged(r, self.environment) for r in rollouts]
+            judge = self.judge or NearerGoal(self.environment)
+            out.verdicts = [judge(rollout) for rollout in rollouts]
         if self.settings.support != "sampled":
             with out.tally.timed("seconds/self_teacher"):
                 self._with_distributions(out, scorer, player)
@@ -137,32 +142,3 @@ class MethodDistiller(Distiller):
                 yield turn, world
             else:
                 tally["hint/replay differs"] += 1
-
-
-def judged(
-    rollout: Rollout, environment: Callable[[], OracleEnvironment]
-) -> list[float | None]:
-    """1 for a turn after which the goal is one turn nearer, else 0.
-
-    None where the goal is out of reach or the state cannot be entered again.
-
-    Raises:
-        ValueError: the environment has no oracle.
-    """
-    world = environment()
-    if not isinstance(world, OracleEnvironment):
-        raise ValueError(
-            f"{type(world).__name__} does not know the way to its goal, so its turns "
-            "cannot be judged; give it remaining_turns() and optimal_actions()"
-        )
-    verdicts: list[float | None] = []
-    for index, turn in enumerate(rollout.turns):
-        if not enter(world, rollout, index):
-            verdicts.append(None)
-            continue
-        before = world.remaining_turns()
-        world.step(turn.action)
-        reached = before != float("inf")
-        nearer = float(world.remaining_turns() < before)
-        verdicts.append(nearer if reached else None)
-    return verdicts

@@ -39,6 +39,7 @@ from pivotlab.distillation.hints import hinted
 from pivotlab.distillation.recovery import Tally
 from pivotlab.distillation.skill_bank import SkillBank, goal, last_seen
 from pivotlab.distillation.teachers import Teacher
+from pivotlab.distillation.verdicts import Judge
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.protocol import Environment
@@ -103,6 +104,7 @@ def train_multiturn(
     teacher: Teacher | None = None,
     big: PreTrainedModel | None = None,
     bank: SkillBank | None = None,
+    judge: Judge | None = None,
     evaluations: Evaluations | None = None,
     peft_config: PeftConfig | None = None,
     folder: Path | None = None,
@@ -119,6 +121,7 @@ def train_multiturn(
         teacher: names actions; needed by `settings.distillation`.
         big: a second model, same tokenizer, that scores in the hinted student's place.
         bank: skills, for methods that read them or show them in training prompts.
+        judge: of actions, for methods that read verdicts; default `NearerGoal`.
         evaluations: what to measure at which steps.
         peft_config: trains an adapter; the reference is the model without it.
         folder: keeps checkpoints; needed if `settings.save_every` or `resume` is set.
@@ -133,34 +136,48 @@ def train_multiturn(
     """
     if folder is None and (settings.save_every or resume):
         raise ValueError("checkpoints need a place: pass folder=...")
-    _check_sources(settings.distillation, teacher, bank)
     stops = stop_tokens(tokenizer, renderer := Renderer(tokenizer))
     sampling = Sampling(settings.max_new_tokens, settings.temperature, stops)
     episodes = Episodes(environment, renderer, settings, sampling, bank)
+    distiller = _distiller(episodes, teacher, big, judge)
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(tempfile.TemporaryDirectory()))
-        trainer = MultiTurnTrainer(
-            model,
-            outcome,
-            grpo_config(_as_turns(settings), place),
-            train_dataset=task_dataset(tasks, settings),
-            processing_class=tokenizer,
-            peft_config=peft_config,
-            stop_ids=stops,
-            episodes=episodes,
-            distiller=_distiller(episodes, teacher, big),
+        trainer = _trainer(
+            model, tokenizer, tasks, episodes, distiller, place, peft_config
         )
-        trainer.add_callback(TurnCounter(trainer))
         counted = Recorder(lambda _: trainer.turns, evaluations, "end-to-end")
         return run(trainer, counted, folder, resume)
 
 
+def _trainer(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    tasks: Sequence[str],
+    episodes: Episodes,
+    distiller: Distiller | None,
+    place: Path,
+    peft_config: PeftConfig | None,
+) -> MultiTurnTrainer:
+    settings = episodes.settings
+    trainer = MultiTurnTrainer(
+        model,
+        outcome,
+        grpo_config(_as_turns(settings), place),
+        train_dataset=task_dataset(tasks, settings),
+        processing_class=tokenizer,
+        peft_config=peft_config,
+        stop_ids=episodes.sampling.stop_ids,
+        episodes=episodes,
+        distiller=distiller,
+    )
+    trainer.add_callback(TurnCounter(trainer))
+    return trainer
+
+
 def _check_sources(
-    distillation: Distillation | None, teacher: Teacher | None, bank: SkillBank | None
+    distillation: Distillation, teacher: Teacher | None, bank: SkillBank | None
 ) -> None:
     """Whether everything a distillation reads is there."""
-    if distillation is None:
-        return
     if distillation.asks and teacher is None:
         raise ValueError("a distillation needs a teacher: pass teacher=...")
     method = distillation.method
@@ -173,12 +190,16 @@ def _check_sources(
 
 
 def _distiller(
-    episodes: Episodes, teacher: Teacher | None, big: PreTrainedModel | None
+    episodes: Episodes,
+    teacher: Teacher | None,
+    big: PreTrainedModel | None,
+    judge: Judge | None,
 ) -> Distiller | None:
     """The distillation of the settings, None where there is none."""
     settings = episodes.settings
     if settings.distillation is None:
         return None
+    _check_sources(settings.distillation, teacher, episodes.bank)
     method = settings.distillation.method
     scores = method is None or method.reads == "teacher"
     parts = (
@@ -190,9 +211,9 @@ def _distiller(
         settings.group_size,
         big.requires_grad_(False).eval() if big and scores else None,
     )
-    return (
-        Distiller(*parts) if method is None else MethodDistiller(*parts, episodes.bank)
-    )
+    if method is None:
+        return Distiller(*parts)
+    return MethodDistiller(*parts, episodes.bank, judge)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from pivotlab.training.settings import (
     rows_per_part,
     trainer_fields,
 )
-from pivotlab.verifiers.protocol import Verifier
+from pivotlab.verifiers.protocol import Verifier, judged
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class VerifierReward:
         if not ids or ids[-1] not in self.stop_ids:
             return Verdict(0.0, "truncated")
         pivot = self.pivots[index]
-        return verifier.verify(pivot, self.renderer.action(ids, pivot.tools))
+        return judged(verifier, pivot, self.renderer.action(ids, pivot.tools))
 
     def _log_categories(self, verdicts: list[Verdict], log_metric) -> None:
         counts = Counter(verdict.category for verdict in verdicts)

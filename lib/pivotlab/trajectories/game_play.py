@@ -20,8 +20,9 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from pivotlab.environments.players import Player, Script
 from pivotlab.environments.protocol import Environment
-from pivotlab.environments.textgame.players import HonestPlayer, Player
+from pivotlab.environments.textgame.players import HonestPlayer
 from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.records import Trajectory
 from pivotlab.trajectories.watched_play import play_watched
@@ -37,24 +38,6 @@ place you are at, and hold one object at a time. Closed places must be opened be
 you see, take or put anything. Clean at a sinkbasin, heat at a microwave, cool at a \
 fridge, each while holding the object. To look at an object under a lamp, hold it and \
 use the lamp. "Nothing happens." means that the command was refused."""
-
-
-class Script:
-    """Player that gives commands fixed beforehand, such as a model's own."""
-
-    def __init__(self, actions: Sequence[str], name: str = "script") -> None:
-        self.name = name
-        self._actions = iter(actions)
-
-    def start(self, observation: str) -> None:
-        """Nothing to prepare."""
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """The next command of the list."""
-        return next(self._actions)
-
-    def observe(self, observation: str) -> None:
-        """Answers change nothing."""
 
 
 def play(

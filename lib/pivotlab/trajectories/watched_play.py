@@ -16,8 +16,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from pivotlab.environments.players import Player
 from pivotlab.environments.protocol import Environment
-from pivotlab.environments.textgame.players import Player
 from pivotlab.records import Message, Trajectory
 
 #: (what a watcher accepts now, its phase, further context), asked before every action.

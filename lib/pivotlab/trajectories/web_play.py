@@ -25,6 +25,7 @@ import random
 from typing import Any
 
 from pivotlab.environments import search_qa, shop
+from pivotlab.environments.players import Player
 from pivotlab.environments.search_qa.environment import SearchQA
 from pivotlab.environments.search_qa.environment import read_action as read_turn
 from pivotlab.environments.search_qa.players import HonestReader
@@ -32,7 +33,6 @@ from pivotlab.environments.shop import actions
 from pivotlab.environments.shop.catalogue import Catalogue
 from pivotlab.environments.shop.environment import Shop
 from pivotlab.environments.shop.players import HonestShopper, Wants
-from pivotlab.environments.textgame.players import Player
 from pivotlab.records import Trajectory
 from pivotlab.trajectories.watched_play import play_watched
 

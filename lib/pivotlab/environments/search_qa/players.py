@@ -14,12 +14,12 @@ import random
 import re
 from collections.abc import Sequence
 
+from pivotlab.environments.players import Advice, Slipping
 from pivotlab.environments.search_qa import encyclopedia
 from pivotlab.environments.search_qa.environment import END, answer, search
 from pivotlab.environments.search_qa.library import Corpus, Question
 
 PHASES = ("search", "answer", "over")
-Verdict = tuple[tuple[str, ...], str]
 _ASKED = "Question: "
 _DOC = re.compile(
     r"^(?:<information>)?Doc \d+\(Title: (.*?)\) (.*?)(?:</information>)?$"
@@ -59,7 +59,7 @@ class HonestReader:
             if found:
                 self.notes[found[1]] = found[2]
 
-    def acceptable(self) -> Verdict:
+    def acceptable(self) -> Advice:
         """Sorted turns a sensible reader might take now, and the phase."""
         if self.over:
             return (), "over"
@@ -95,29 +95,11 @@ class HonestReader:
         return "", "", question.answers[0]
 
 
-class NoisyReader(HonestReader):
-    """Honest, but with probability `eps` a turn it slips; `slips` lists those turns.
+class NoisyReader(Slipping, HonestReader):
+    """Honest, but with probability `eps` a turn it slips."""
 
-    A slip is a search for something else, an answer before the evidence, or a turn
-    without tags.
-    """
-
-    def __init__(self, eps: float, gold: tuple[Corpus, Question] | None = None):
-        super().__init__(gold)
-        self.eps = eps
-        self.name = f"noisy-{eps:g}"
-
-    def start(self, observation: str) -> None:
-        """Begin with the question."""
-        super().start(observation)
-        self.turn, self.slips = -1, []
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """Mostly an acceptable turn."""
-        self.turn += 1
-        if rng.random() >= self.eps:
-            return super().act(admissible, rng)
-        self.slips.append(self.turn)
+    def slip(self, admissible: Sequence[str], rng: random.Random) -> str:
+        """A search for something else, an answer before the evidence, or no tags."""
         things = sorted(self.notes) or [self._state()[0]]
         thing = rng.choice(things)
         wrong = search(f"{rng.choice(_IDLE)} {thing}")

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pivotlab.environments.players import Advice, Slipping
 from pivotlab.environments.shop import pages
 from pivotlab.environments.shop.actions import SEARCH_FORM, click, search
 from pivotlab.environments.shop.catalogue import Catalogue
@@ -23,7 +24,6 @@ from pivotlab.environments.shop.products import Goal
 from pivotlab.environments.shop.reward import same_option
 
 PHASES = ("search", "choose", "next", "leave", "return", "option", "buy", "over")
-Verdict = tuple[tuple[str, ...], str]
 _INSTRUCTION = re.compile(
     r"(?:i need a|i want a|find me a) (.+?) that is (.+?), with (.+),"
     r" and price lower than ([0-9.]+) dollars"
@@ -119,7 +119,7 @@ class HonestShopper:
         if seen.kind == "product" and not self._suits(seen):
             self.rejected.add(seen.title)
 
-    def acceptable(self) -> Verdict:
+    def acceptable(self) -> Advice:
         """Sorted actions a sensible customer might take now, and the phase."""
         found, phase = getattr(self, f"_at_{self.seen.kind}")()
         return tuple(sorted(found)), phase
@@ -192,29 +192,15 @@ class HonestShopper:
         return complete and self._content_with(seen.title, seen.price)
 
 
-class NoisyShopper(HonestShopper):
-    """Honest, but with probability `eps` a turn it slips; `slips` lists those turns.
+class NoisyShopper(Slipping, HonestShopper):
+    """Honest, but with probability `eps` a turn it slips.
 
     Half of the slips are any click of the page, or on the search page a query for
     something else; the other half are refused by the shop.
     """
 
-    def __init__(self, eps: float, wants: Wants | None = None):
-        super().__init__(wants)
-        self.eps = eps
-        self.name = f"noisy-{eps:g}"
-
-    def start(self, observation: str) -> None:
-        """Begin with the search page."""
-        super().start(observation)
-        self.turn, self.slips = -1, []
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """Mostly an acceptable action."""
-        self.turn += 1
-        if rng.random() >= self.eps:
-            return super().act(admissible, rng)
-        self.slips.append(self.turn)
+    def slip(self, admissible: Sequence[str], rng: random.Random) -> str:
+        """A click that need not help, a vague query, or what the shop refuses."""
         if rng.random() < 0.5:
             return self._refused(rng)
         clicks = [action for action in admissible if action != SEARCH_FORM]

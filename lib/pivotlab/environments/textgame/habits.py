@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pivotlab.environments.textgame.belief import Belief, kind
 from pivotlab.environments.textgame.games import facts
-from pivotlab.environments.textgame.players import HonestPlayer
+from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
 
 DISHES = ("bowl", "cup", "mug", "plate")
 CUTLERY = ("butterknife", "fork", "knife", "ladle", "spatula", "spoon")
@@ -63,6 +63,10 @@ class FlawedPlayer(HonestPlayer):
             if command in admissible and command not in acceptable:
                 return habit.name, command
         return None
+
+
+class NoisyFlawedPlayer(NoisyPlayer, FlawedPlayer):
+    """Flawed, and with probability `eps` a random command."""
 
 
 def room_kind(belief: Belief) -> str:

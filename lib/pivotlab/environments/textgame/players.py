@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
+from pivotlab.environments.players import Advice, Slipping
 from pivotlab.environments.textgame.belief import Belief, kind
 from pivotlab.environments.textgame.games import facts
 
@@ -28,26 +28,6 @@ PHASES = (
     "use",
     "junk",
 )
-Verdict = tuple[tuple[str, ...], str]
-
-
-@runtime_checkable
-class Player(Protocol):
-    """Plays one game: `start`, then `act` and `observe` in turn."""
-
-    name: str
-
-    def start(self, observation: str) -> None:
-        """Begin a game with its first observation."""
-        ...
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """Next command; `admissible` are the commands that would be carried out now."""
-        ...
-
-    def observe(self, observation: str) -> None:
-        """Take in the answer to the last command, whoever gave it."""
-        ...
 
 
 class HonestPlayer:
@@ -68,7 +48,7 @@ class HonestPlayer:
         """Take in the answer to the last command."""
         self.belief.observe(observation)
 
-    def acceptable(self) -> Verdict:
+    def acceptable(self) -> Advice:
         """Sorted commands a sensible player might give now, and the phase."""
         commands, phase = _plan(self.belief)
         return tuple(sorted(commands)), phase
@@ -78,17 +58,11 @@ class HonestPlayer:
         return rng.choice(self.acceptable()[0])
 
 
-class NoisyPlayer(HonestPlayer):
+class NoisyPlayer(Slipping, HonestPlayer):
     """Honest, but with probability `eps` a random command, half of them refused."""
 
-    def __init__(self, eps: float) -> None:
-        self.eps = eps
-        self.name = f"noisy-{eps:g}"
-
-    def act(self, admissible: Sequence[str], rng: random.Random) -> str:
-        """Mostly an acceptable command, sometimes any or one the game refuses."""
-        if rng.random() >= self.eps:
-            return super().act(admissible, rng)
+    def slip(self, admissible: Sequence[str], rng: random.Random) -> str:
+        """Any command, or one that the game refuses."""
         if rng.random() < 0.5:
             return rng.choice(list(admissible))
         return refused(self.belief, admissible, rng)

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import t as student
 
 from pivotlab.experiments.plotting import COLORS, DASHES, MARKERS, figure, panel_letters
-from pivotlab.intervals import wilson
+from pivotlab.intervals import t_mean, wilson
 
 #: One look per arm, the same in every figure.
 _ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red")
@@ -54,8 +53,7 @@ def over_seeds(rows: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFram
         n = int(group["n"].astype(int).sum())
         mean, seeds = float(means.mean()), len(means)
         if seeds > 1:
-            half = student.ppf(0.975, seeds - 1) * means.std(ddof=1) / np.sqrt(seeds)
-            lo, hi = max(0.0, mean - half), min(1.0, mean + half)
+            _, lo, hi = np.clip(t_mean(means), 0, 1)
         else:
             _, lo, hi = wilson(round(mean * n), n)
         row = dict(zip(by, key, strict=True)) | {"mean": mean, "lo": lo, "hi": hi}

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from pivotlab.evaluation.diagnosis import MakeOracle, oracle_path
 from pivotlab.experiments.figures.comparison import look, over_seeds, success_rows
 from pivotlab.experiments.plotting import COLORS, GREY, figure, panel_letters
+from pivotlab.intervals import t_mean
 from pivotlab.records import Rollout
 
 #: Colour of a turn by what it did to L.
@@ -159,14 +160,19 @@ def last_steps(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def recovery_curves(curves: pd.DataFrame, arms: Sequence[str]) -> Figure:
-    """Share of the base's mistakes recovered within n turns, mean over seeds."""
+    """Share of the base's mistakes recovered within n turns, mean over seeds, with a
+    t band over seeds where there are several."""
     fig, ax = figure("column", ratio=0.8)
     typed = curves.astype({"turns": int, "recovered": float})
     for arm in arms:
         own = typed[typed["arm"] == arm].groupby("turns")["recovered"]
-        seeds = own.size().iloc[0]
-        label, style = f"{arm} (seeds: {seeds})", look(arm, arms)
+        seeds, style = own.size().iloc[0], look(arm, arms)
+        label = f"{arm} (seeds: {seeds})"
         ax.plot(own.mean(), label=label, **{**style, "marker": ""})
+        if seeds > 1:
+            _, lo, hi = np.clip(np.stack(own.agg(t_mean)), 0, 1).T
+            band = {"color": style["color"], "alpha": 0.13, "linewidth": 0}
+            ax.fill_between(list(own.groups), lo, hi, **band)
     ax.set(xlabel="turns after the mistake", ylabel="recovered", ylim=(0, 1))
     ax.legend(fontsize=6)
     return fig

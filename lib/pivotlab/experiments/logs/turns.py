@@ -24,7 +24,7 @@ from pivotlab.records import Candidate, Message, Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.trajectories import tau2, terminal
 from pivotlab.trajectories.loading import LoadReport, stream
-from pivotlab.verifiers.protocol import Verifier
+from pivotlab.verifiers.protocol import Verifier, judged
 
 
 @dataclass
@@ -132,7 +132,7 @@ class _Rules:
         """Why a turn is left out or the verifier cannot judge there, or None."""
         if candidate.uid in self.exclude:
             return "excluded"
-        verdict = self.verifier.verify(candidate, candidate.expert)
+        verdict = judged(self.verifier, candidate, candidate.expert)
         if verdict.reward >= 1.0:
             return None
         return f"demonstration_rejected: {verdict.category}"

@@ -190,6 +190,7 @@ def train_method(
         teacher=world.teacher(),
         big=stage.second if arm.reads == "teacher" else None,
         bank=stage.bank if arm.needs_skills else None,
+        judge=world.judge,
         folder=folder,
         resume=folder is not None,
     )

@@ -10,15 +10,18 @@ and what a second model learns from. Nothing else in this room knows an environm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from transformers import PreTrainedModel
 
 from pivotlab.distillation.teachers import OracleTeacher, Teacher
+from pivotlab.distillation.verdicts import Functional, Judge
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments import search_qa, shop
+from pivotlab.environments.players import Script
 from pivotlab.environments.protocol import Environment, OracleEnvironment
 from pivotlab.environments.textgame import TextGame, task_ids
 from pivotlab.experiments.pool import play_games
@@ -27,6 +30,11 @@ from pivotlab.models import tiny, tiny_web
 from pivotlab.records import Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import CachedPlayer, Settings, Start, play
+from pivotlab.trajectories.game_play import relabel
+from pivotlab.trajectories.web_play import play_search, play_shop
+from pivotlab.verifiers.evidence import EvidenceVerifier
+from pivotlab.verifiers.shop_state import ShopStateVerifier
+from pivotlab.verifiers.text_game import TextGameVerifier
 
 #: Split, number of tasks, number of the first -> task ids.
 Tasks = Callable[[str, int, int], list[str]]
@@ -65,6 +73,7 @@ class World:
         max_new_tokens: of a turn; None takes the preset's.
         system: rules before the first observation, or None.
         embedded: the shipped model that knows this environment.
+        judge: of single actions; None asks whether the goal came nearer.
     """
 
     name: str
@@ -77,6 +86,7 @@ class World:
     max_new_tokens: int | None = None
     system: str | None = None
     embedded: str = tiny.NAME
+    judge: Judge | None = None
 
     def student(self, preset: Preset) -> str:
         """The preset's student; for a shipped one, that of this environment."""
@@ -98,6 +108,20 @@ def _household_lessons(
     return play_games(replace(preset, trajectories=count), base, renderer, "train", 1)
 
 
+def _game(task: str, actions: Sequence[str]) -> Trajectory:
+    return relabel(task, actions, random.Random(0))
+
+
+def _purchase(task: str, actions: Sequence[str]) -> Trajectory:
+    most = len(actions)
+    return play_shop(task, Script(actions), random.Random(0), max_turns=most)
+
+
+def _question(task: str, actions: Sequence[str]) -> Trajectory:
+    most = len(actions)
+    return play_search(task, Script(actions), random.Random(0), max_turns=most)
+
+
 WORLDS: dict[str, World] = {
     world.name: world
     for world in (
@@ -108,6 +132,7 @@ WORLDS: dict[str, World] = {
             ("valid_seen", "valid_unseen"),
             lambda: OracleTeacher(TextGame()),
             _household_lessons,
+            judge=Functional(_game, TextGameVerifier()),
         ),
         World(
             "shop",
@@ -117,6 +142,7 @@ WORLDS: dict[str, World] = {
             lambda: OracleTeacher(shop.Shop()),
             max_turns=shop.MAX_TURNS,
             embedded=tiny_web.NAME,
+            judge=Functional(_purchase, ShopStateVerifier()),
         ),
         World(
             "search_qa",
@@ -126,6 +152,7 @@ WORLDS: dict[str, World] = {
             lambda: OracleTeacher(search_qa.SearchQA()),
             max_turns=search_qa.MAX_TURNS,
             embedded=tiny_web.NAME,
+            judge=Functional(_question, EvidenceVerifier()),
         ),
     )
 }

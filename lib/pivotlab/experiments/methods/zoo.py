@@ -78,6 +78,7 @@ def view_for(name: str, stage: Stage, group: Group) -> StepView:
         len(group.rollouts),
         stage.second if arm.reads == "teacher" else None,
         stage.bank if arm.needs_skills else None,
+        world.judge,
     )
     with torch.no_grad():
         signals = distiller.signals(
