@@ -18,7 +18,7 @@ from pivotlab.evaluation.diagnosis import (
     oracle_path,
     pivot_probabilities,
     reproduces,
-    walk,
+    turn_table,
 )
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import Start
@@ -61,12 +61,13 @@ def test_diagnosis_by_hand(rollouts):
     ]
 
 
-def test_walk_shows_what_was_seen_and_chosen(rollouts):
-    table = walk(rollouts[0], Corridor)
+def test_a_turn_table_classes_every_turn_by_what_it_did_to_l(rollouts):
+    table = turn_table(rollouts[0], Corridor)
     assert table["action"].tolist() == LINES[0]
     assert table["observation"][3] == "Nothing happens."
-    assert (table["after"] - table["remaining"]).tolist() == [-1, 1, 1, 0, -1]
-    assert not table["forced"].any()
+    assert (table["after"] - table["before"]).tolist() == [-1, 1, 1, 0, -1]
+    kinds = ["nearer", "mistake", "mistake", "idle", "nearer"]
+    assert table["kind"].tolist() == kinds
 
 
 def test_a_replay_must_reproduce_everything(rollouts):

@@ -225,17 +225,18 @@ def action_log_probs(
     return torch.stack(scores).cpu()
 
 
-def walk(rollout: Rollout, environment: MakeOracle) -> pd.DataFrame:
-    """An episode turn by turn, for reading: turn, action, observation, remaining (L
-    before the action), after (L after it), forced."""
-    path = oracle_path(rollout, environment).remaining
-    return pd.DataFrame(
-        {
-            "turn": range(len(rollout.turns)),
-            "action": [t.action for t in rollout.turns],
-            "observation": [t.observation for t in rollout.turns],
-            "remaining": path[:-1],
-            "after": path[1:],
-            "forced": [t.forced for t in rollout.turns],
-        }
-    )
+def turn_table(rollout: Rollout, environment: MakeOracle) -> pd.DataFrame:
+    """An episode turn by turn, for reading.
+
+    Returns:
+        turn, action, observation, before and after (L), kind: "nearer" (L fell),
+        "idle" (L stayed) or "mistake" (L grew).
+    """
+    remaining = oracle_path(rollout, environment).remaining
+    rows = []
+    for index, turn in enumerate(rollout.turns):
+        before, after = remaining[index], remaining[index + 1]
+        kind = "nearer" if after < before else "idle" if after == before else "mistake"
+        row = {"turn": index, "action": turn.action, "observation": turn.observation}
+        rows.append(row | {"before": before, "after": after, "kind": kind})
+    return pd.DataFrame(rows)

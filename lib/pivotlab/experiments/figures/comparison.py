@@ -1,9 +1,4 @@
-"""Figures and tables of the comparison of arms, drawn from its record tables alone.
-
-Points are means over seeds; intervals are Student's t over seed means where there are
-two seeds or more, else the Wilson interval over games or questions. The tables come as
-text (`runs.read_records`) or as numbers.
-"""
+"""Figures of the comparison of arms, drawn from the tables of `summaries` alone."""
 
 from __future__ import annotations
 
@@ -15,12 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pivotlab.experiments.plotting import COLORS, DASHES, MARKERS, figure, panel_letters
-from pivotlab.intervals import t_mean, wilson
+from pivotlab.experiments.summaries import over_seeds
 
 #: One look per arm, the same in every figure.
 _ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red")
-#: Rows of the retention table that are no unrelated skill.
-GAME_ROWS = ("held-out turns", "following a hint")
 
 
 def look(arm: str, arms: Sequence[str]) -> dict:
@@ -35,76 +28,6 @@ def look(arm: str, arms: Sequence[str]) -> dict:
         "marker": MARKERS[place % len(MARKERS)],
         "linestyle": DASHES[(place + again) % len(DASHES)],
     }
-
-
-def over_seeds(rows: pd.DataFrame, value: str, by: Sequence[str]) -> pd.DataFrame:
-    """Mean over seeds of a share, with an interval.
-
-    Args:
-        rows: columns `by`, seed, `value`, n.
-        value: a share in [0, 1].
-
-    Returns:
-        `by`, mean, lo, hi, seeds, n (cases of all seeds together).
-    """
-    table = []
-    for key, group in rows.groupby(list(by), sort=False):
-        means = group[value].astype(float).to_numpy()
-        n = int(group["n"].astype(int).sum())
-        mean, seeds = float(means.mean()), len(means)
-        if seeds > 1:
-            _, lo, hi = np.clip(t_mean(means), 0, 1)
-        else:
-            _, lo, hi = wilson(round(mean * n), n)
-        row = dict(zip(by, key, strict=True)) | {"mean": mean, "lo": lo, "hi": hi}
-        table.append(row | {"seeds": seeds, "n": n})
-    return pd.DataFrame(table)
-
-
-def success_rows(
-    arms: pd.DataFrame,
-    task_type: str = "all",
-    splits: Sequence[str] = ("valid_seen", "valid_unseen"),
-) -> pd.DataFrame:
-    """Splits taken together: one share per arm, seed, steps and decoding."""
-    own = arms[(arms["task_type"] == task_type) & arms["split"].isin(splits)].copy()
-    own = own.astype({"n": int, "success": float, "steps": int, "seed": int})
-    own["won"] = own["success"] * own["n"]
-    keys = ["arm", "seed", "steps", "decoding"]
-    both = own.groupby(keys, sort=False, as_index=False)[["n", "won"]].sum()
-    return both.assign(success=both["won"] / both["n"])
-
-
-def retention_rows(retention: pd.DataFrame, shared: bool | None = None) -> pd.DataFrame:
-    """Accuracy averaged over skills per arm, seed, steps and decoding.
-
-    Args:
-        retention: the record table; rows about the game are left out.
-        shared: only the skills that share the game's tokens (True), only the others
-            (False), or all (None).
-    """
-    own = retention[~retention["skill"].str.startswith(GAME_ROWS)].copy()
-    if shared is not None:
-        own = own[own["shares_game_tokens"].astype(str) == str(shared)]
-    own = own.astype({"n": int, "accuracy": float, "steps": int, "seed": int})
-    keys = ["arm", "seed", "steps", "decoding"]
-    grouped = own.groupby(keys, sort=False, as_index=False)
-    return grouped.agg(n=("n", "sum"), accuracy=("accuracy", "mean"))
-
-
-def ability_rows(retention: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Accuracy of one row of the retention table, such as "following a hint"."""
-    own = retention[retention["skill"] == name].copy()
-    own = own.astype({"n": int, "accuracy": float, "steps": int, "seed": int})
-    return own[["arm", "seed", "steps", "decoding", "n", "accuracy"]]
-
-
-def distance_rows(distance: pd.DataFrame, states: str, direction: str) -> pd.DataFrame:
-    """KL per token per arm, seed and steps, in nats."""
-    own = distance[(distance["states"] == states)]
-    own = own[own["direction"] == direction]
-    own = own.astype({"kl": float, "steps": int, "seed": int})
-    return own[["arm", "seed", "steps", "kl"]]
 
 
 def curves(
@@ -213,32 +136,3 @@ def sweep(success: pd.DataFrame, retention: pd.DataFrame, decoding: str) -> Figu
     ax.set(xlabel="beta, weight of the KL to the base", ylabel=decoding, ylim=(0, 1))
     ax.legend()
     return fig
-
-
-def main_table(
-    arms: pd.DataFrame,
-    retention: pd.DataFrame,
-    distance: pd.DataFrame,
-    names: Sequence[str],
-    steps: int,
-) -> pd.DataFrame:
-    """The comparison at one length: `mean [lo, hi]` per cell, with seeds and n."""
-    success, skills = success_rows(arms), retention_rows(retention)
-    kl = distance_rows(distance, "game", "forward")
-    rows = []
-    for name in names:
-        at = 0 if name == "base" else steps
-        row: dict[str, object] = {"arm": name, "steps": at}
-        for label, table, value in (
-            ("success", success, "success"),
-            ("skills", skills, "accuracy"),
-        ):
-            own = table[(table["arm"] == name) & (table["steps"] == at)]
-            for cell in over_seeds(own, value, ("decoding",)).to_dict("records"):
-                text = f"{cell['mean']:.3f} [{cell['lo']:.3f}, {cell['hi']:.3f}]"
-                row[f"{label}, {cell['decoding']}"] = text
-                row["seeds"], row[f"n {label}"] = cell["seeds"], cell["n"]
-        near = kl[(kl["arm"] == name) & (kl["steps"] == at)]["kl"]
-        row["KL, game"] = f"{near.mean():.4f}"
-        rows.append(row)
-    return pd.DataFrame(rows)

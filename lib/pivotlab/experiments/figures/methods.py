@@ -13,9 +13,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from pivotlab.experiments.figures.comparison import over_seeds
 from pivotlab.experiments.methods.arms import METHOD_ARMS
 from pivotlab.experiments.plotting import COLORS, DIVERGING, GREY, figure
+from pivotlab.experiments.summaries import over_seeds
 
 #: Panels of the zoo side by side.
 ACROSS = 4

@@ -14,11 +14,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pivotlab.evaluation.diagnosis import MakeOracle, oracle_path
-from pivotlab.experiments.figures.comparison import look, over_seeds, success_rows
+from pivotlab.experiments.figures.comparison import look
 from pivotlab.experiments.plotting import COLORS, GREY, figure, panel_letters
+from pivotlab.experiments.summaries import last_steps, over_seeds, success_rows
 from pivotlab.intervals import t_mean
-from pivotlab.records import Rollout
 
 #: Colour of a turn by what it did to L.
 STEPS = {
@@ -26,18 +25,6 @@ STEPS = {
     "idle": (GREY, "no nearer"),
     "mistake": (COLORS["red"], "mistake: L grew"),
 }
-
-
-def turn_table(rollout: Rollout, environment: MakeOracle) -> pd.DataFrame:
-    """One row a turn: turn, action, observation, before and after (L), kind."""
-    remaining = oracle_path(rollout, environment).remaining
-    rows = []
-    for index, turn in enumerate(rollout.turns):
-        before, after = remaining[index], remaining[index + 1]
-        kind = "nearer" if after < before else "idle" if after == before else "mistake"
-        row = {"turn": index, "action": turn.action, "observation": turn.observation}
-        rows.append(row | {"before": before, "after": after, "kind": kind})
-    return pd.DataFrame(rows)
 
 
 def remaining_path(table: pd.DataFrame) -> Figure:
@@ -150,13 +137,6 @@ def success_by_arm(records: pd.DataFrame, arms: Sequence[str], decoding: str) ->
     ax.set_yticks(places, arms)
     ax.set(xlim=(0, 1), xlabel=f"game success, {decoding}")
     return fig
-
-
-def last_steps(records: pd.DataFrame) -> pd.DataFrame:
-    """The rows of every arm and seed at its last evaluated step."""
-    steps = records["steps"].astype(int)
-    latest = steps.groupby([records["arm"], records["seed"]]).transform("max")
-    return records[steps == latest]
 
 
 def recovery_curves(curves: pd.DataFrame, arms: Sequence[str]) -> Figure:

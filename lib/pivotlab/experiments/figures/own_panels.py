@@ -10,13 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from pivotlab.experiments.figures.comparison import (
-    over_seeds,
-    retention_rows,
-    success_rows,
-)
 from pivotlab.experiments.figures.papers import ROWS, rows_of
 from pivotlab.experiments.own_records import OwnRecords
+from pivotlab.experiments.summaries import over_seeds, retention_rows, success_rows
 
 #: Shares are recorded in [0, 1] and shown in percent.
 PERCENT = 100.0
@@ -82,7 +78,7 @@ def success_bars(
     Args:
         arms: the table pivotrl_arms or pivotopd_arms.
         labels: arm -> row, in the order drawn.
-        columns: column -> arguments of `comparison.success_rows`.
+        columns: column -> arguments of `summaries.success_rows`.
     """
     parts = []
     for column, chosen in columns.items():

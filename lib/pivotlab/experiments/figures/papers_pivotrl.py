@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from pivotlab.experiments.figures.comparison import success_rows
 from pivotlab.experiments.figures.own_panels import (
     PIVOTRL_ARMS,
     after,
@@ -31,6 +30,7 @@ from pivotlab.experiments.figures.papers import (
 from pivotlab.experiments.own_records import OwnRecords
 from pivotlab.experiments.recomputation import TABLE_4
 from pivotlab.experiments.reported import PIVOTRL, block
+from pivotlab.experiments.summaries import success_rows
 
 DECODING = "greedy"
 _MAIN = {arm: PIVOTRL_ARMS[arm] for arm in ("base", "sft", "functional/pivots")}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pivotlab.experiments.figures.comparison import success_rows
+from pivotlab.experiments.summaries import success_rows
 
 #: Method -> arm in its record table.
 METHODS = {"pivots": "functional/pivots", "end-to-end": "grpo"}
