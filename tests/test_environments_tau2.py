@@ -9,7 +9,7 @@ from fake_tau2 import fake_tau2  # noqa: F401
 from pivotlab.environments import tau2
 from pivotlab.environments.protocol import ANY_TEXT, Environment
 from pivotlab.records import ToolCall
-from pivotlab.trajectories.tool_call_text import write_call
+from pivotlab.tool_call_text import write_call
 
 LOOK = write_call(ToolCall("look", {"seat": "a1"}))
 BOOK = '{"name": "book", "arguments": {"seat": "a1"}}'

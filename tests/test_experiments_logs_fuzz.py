@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from pivotlab import tool_call_text
 from pivotlab.experiments import runs
 from pivotlab.experiments.logs import fuzz as verifier_fuzz
 from pivotlab.records import Candidate, Message, ToolCall, Verdict
-from pivotlab.trajectories import tool_call_text
 
 #: Run-time type checks, which only tests have, cost this factor.
 CHECKED = 8

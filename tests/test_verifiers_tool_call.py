@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from verdict_rows import call, calls, candidate, say, tool
 
+from pivotlab import tool_call_text
 from pivotlab.records import Message, ToolCall
-from pivotlab.trajectories import tool_call_text
 from pivotlab.verifiers.arguments import Rules
 from pivotlab.verifiers.protocol import Verifier
 from pivotlab.verifiers.tool_call import ToolCallVerifier

@@ -26,9 +26,9 @@ from collections.abc import Hashable
 from functools import cache
 from typing import Any, NamedTuple
 
+from pivotlab import tool_call_text
 from pivotlab.environments.protocol import ANY_TEXT, Step
 from pivotlab.records import Message, ToolCall
-from pivotlab.trajectories import tool_call_text
 
 DOMAINS = ("airline", "retail")
 #: tau2's own word for the end of a conversation.

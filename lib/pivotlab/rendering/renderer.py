@@ -13,9 +13,9 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
+from pivotlab import tool_call_text
 from pivotlab.records import Message, Trajectory
 from pivotlab.rendering.template import ChatTemplate, LostText, lost_texts
-from pivotlab.trajectories import tool_call_text
 
 #: What stands in for an observation that the history setting hides.
 HIDDEN = "(earlier observation hidden)"

@@ -16,8 +16,8 @@ from typing import Any
 from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
+from pivotlab import tool_call_text
 from pivotlab.records import Message, ToolCall
-from pivotlab.trajectories import tool_call_text
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from tqdm.auto import tqdm
 
+from pivotlab import tool_call_text
 from pivotlab.engines.protocol import Sample, Sampling
 from pivotlab.environments.protocol import Environment
 from pivotlab.records import Message, Rollout, Turn
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts.players import Player
 from pivotlab.rollouts.prompts import PromptGrower
-from pivotlab.trajectories import tool_call_text
 
 #: (environment before the turn, index of the turn) -> an action to give, or None
 Force = Callable[[Environment, int], str | None]

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pivotlab import tool_schemas
 from pivotlab.records import Message, ToolCall, Trajectory
 from pivotlab.trajectories import fields, tools
 
@@ -191,7 +192,7 @@ class Draft:
     def _call(self, call: ToolCall, index: int) -> ToolCall:
         given = call.arguments
         if isinstance(given, dict) and self.tools:
-            given = tools.without_padding(given, self.tools, call.name)
+            given = tool_schemas.without_padding(given, self.tools, call.name)
         ident = call.id or f"call_{len(self._ids)}"
         if ident in self._ids:
             ident = f"{ident}_{index}_{len(self._ids)}"

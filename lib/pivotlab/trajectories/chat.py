@@ -12,15 +12,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pivotlab import tool_call_text, tool_schemas
 from pivotlab.records import ToolCall, Trajectory
-from pivotlab.trajectories import (
-    anthropic,
-    fields,
-    react,
-    search,
-    tool_call_text,
-    tools,
-)
+from pivotlab.trajectories import anthropic, fields, react, search
 from pivotlab.trajectories.assembly import Draft, Origin
 
 #: What the roles of public logs mean in the canonical conversation.
@@ -184,7 +178,7 @@ def call_of(entry: Any) -> ToolCall:
     ident = fields.string(outer.get("id")) or fields.string(outer.get("call_id"))
     if name is None:
         return ToolCall("", json.dumps(entry, ensure_ascii=False), ident)
-    return ToolCall(name, tools.arguments(inner.get("arguments")), ident)
+    return ToolCall(name, tool_schemas.arguments(inner.get("arguments")), ident)
 
 
 def _reasoning(message: dict[str, Any]) -> str | None:

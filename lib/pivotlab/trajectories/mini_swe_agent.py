@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pivotlab import tool_call_text
 from pivotlab.records import Trajectory
-from pivotlab.trajectories import chat, fields, tool_call_text
+from pivotlab.trajectories import chat, fields
 from pivotlab.trajectories.assembly import Draft, Origin
 
 _FENCE = re.compile(

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pivotlab import tool_schemas
 from pivotlab.records import ToolCall, Trajectory
-from pivotlab.trajectories import chat, fields, tools
+from pivotlab.trajectories import chat, fields
 from pivotlab.trajectories.assembly import Draft, Origin
 
 Event = dict[str, Any]
@@ -225,7 +226,7 @@ def _act_v1(
         fields.string(call.get("name")) or fields.string(event.get("tool_name")) or ""
     )
     ident = fields.string(call.get("id")) or fields.string(event.get("tool_call_id"))
-    made = ToolCall(name, tools.arguments(call.get("arguments")), ident)
+    made = ToolCall(name, tool_schemas.arguments(call.get("arguments")), ident)
     response = fields.string(event.get("llm_response_id"))
     if response and response in seen:
         draft.join(made)

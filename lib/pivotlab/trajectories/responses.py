@@ -13,8 +13,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from pivotlab import tool_call_text, tool_schemas
 from pivotlab.records import Message, ToolCall, Trajectory
-from pivotlab.trajectories import chat, fields, tool_call_text, tools
+from pivotlab.trajectories import chat, fields
 from pivotlab.trajectories.assembly import Draft, Origin
 
 _ITEM_TYPES = ("message", "reasoning", "function_call", "function_call_output")
@@ -107,7 +108,7 @@ def call_of(item: dict[str, Any]) -> ToolCall:
     name, ident = fields.string(item.get("name")), fields.string(item.get("call_id"))
     if name is None:
         return ToolCall("", json.dumps(item, ensure_ascii=False), ident)
-    return ToolCall(name, tools.arguments(item.get("arguments")), ident)
+    return ToolCall(name, tool_schemas.arguments(item.get("arguments")), ident)
 
 
 def expected_action(row: dict[str, Any]) -> Message | None:

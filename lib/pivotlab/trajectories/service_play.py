@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pivotlab import tool_call_text
 from pivotlab.environments import tau2
 from pivotlab.records import Message, Trajectory
-from pivotlab.trajectories import tool_call_text
 
 #: What tau2's refusals begin with.
 REFUSED = "Error:"

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pivotlab import tool_call_text, tool_schemas
 from pivotlab.records import ToolCall, Trajectory
-from pivotlab.trajectories import fields, tool_call_text, tools
+from pivotlab.trajectories import fields
 from pivotlab.trajectories.assembly import Draft, Origin
 
 _CONTROL = re.compile(
@@ -146,7 +147,7 @@ def _add_result(draft: Draft, result: dict[str, Any], where: str) -> None:
 def _call(entry: dict[str, Any]) -> ToolCall:
     name = fields.string(entry.get("function_name")) or ""
     ident = fields.string(entry.get("tool_call_id"))
-    return ToolCall(name, tools.arguments(entry.get("arguments")), ident)
+    return ToolCall(name, tool_schemas.arguments(entry.get("arguments")), ident)
 
 
 def _without_backspaces(line: str) -> str:

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pivotlab import tool_schemas
 from pivotlab.records import Trajectory
-from pivotlab.trajectories import chat, fields, tools
+from pivotlab.trajectories import chat, fields
 from pivotlab.trajectories.assembly import Draft, Origin
 
 #: The start of a printed call, up to the end of its arguments.
@@ -153,7 +154,7 @@ def _printed_call(text: str) -> dict[str, Any] | None:
     cut = _CALL.match(text)
     for literal in (text, f"{cut[0]}}}" if cut else ""):
         try:
-            node = tools.json_or_literal(literal)
+            node = tool_schemas.json_or_literal(literal)
         except ValueError:
             continue
         if isinstance(node, dict):

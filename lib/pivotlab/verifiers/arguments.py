@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pivotlab.trajectories import fields, tools
+from pivotlab import tool_schemas
+from pivotlab.trajectories import fields
 from pivotlab.verifiers import text
 from pivotlab.verifiers.matching import perfect
 
@@ -72,12 +73,12 @@ def decoded(given: Any, schema: Schema) -> dict[str, Any] | None:
     the empty object only where the schema requires nothing.
     """
     if isinstance(given, str):
-        given = tools.arguments(given)
+        given = tool_schemas.arguments(given)
     if isinstance(given, str):
         if not given.strip():
             return None if schema.get("required") else {}
         try:
-            given = tools.json_or_literal(given)
+            given = tool_schemas.json_or_literal(given)
         except ValueError:
             return None
     if not isinstance(given, dict):

@@ -24,8 +24,9 @@ from typing import Any, Literal
 
 from rapidfuzz.distance import Indel
 
+from pivotlab import tool_call_text
 from pivotlab.records import Candidate, Message, Verdict
-from pivotlab.trajectories import fields, tool_call_text
+from pivotlab.trajectories import fields
 from pivotlab.verifiers import arguments, shell, shell_syntax
 
 Mode = Literal["functional", "paper", "gym"]

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pivotlab import tool_call_text
 from pivotlab.experiments.plotting import COLORS, GREY, figure, panel_letters
 from pivotlab.intervals import wilson
 from pivotlab.pivots.selection import class_shares, turn_class
 from pivotlab.records import Candidate, TurnProfile
-from pivotlab.trajectories import tool_call_text
 
 #: Colour and wording of every class of turn.
 CLASSES = {

@@ -24,9 +24,9 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from pivotlab import tool_call_text
 from pivotlab.experiments import runs
 from pivotlab.records import Candidate, Message, ToolCall
-from pivotlab.trajectories import tool_call_text
 from pivotlab.verifiers.combine import CombinedVerifier
 from pivotlab.verifiers.dispatch import DispatchVerifier, standard
 from pivotlab.verifiers.exact import ExactVerifier

@@ -28,11 +28,10 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from pivotlab import paths
+from pivotlab import paths, tool_schemas
 from pivotlab.experiments import runs
 from pivotlab.experiments.logs.shell import miss, share
 from pivotlab.records import Candidate, Message, ToolCall
-from pivotlab.trajectories import tools
 from pivotlab.verifiers.message import MessageVerifier
 from pivotlab.verifiers.protocol import Verifier
 from pivotlab.verifiers.tool_call import ToolCallVerifier
@@ -66,7 +65,7 @@ class Pair:
     def candidate(self, schemas: tuple[dict[str, Any], ...]) -> Candidate:
         """The gold turn with the calls before it as its prefix."""
         prefix = tuple(
-            Message("assistant", "", (ToolCall(name, tools.arguments(text)),))
+            Message("assistant", "", (ToolCall(name, tool_schemas.arguments(text)),))
             for name, text in self.history
         )
         uid = f"{self.task}:{len(self.history)}"
@@ -206,7 +205,7 @@ def _turns(messages: Sequence[dict[str, Any]]) -> Iterator[Turn]:
             continue
         made = message.get("tool_calls") or []
         raw = [(c["function"]["name"], c["function"]["arguments"]) for c in made]
-        said = tuple(ToolCall(name, tools.arguments(text)) for name, text in raw)
+        said = tuple(ToolCall(name, tool_schemas.arguments(text)) for name, text in raw)
         turn = Message("assistant", message.get("content") or "", said)
         yield Turn(tuple(history), texts, turn, raw[0] if raw else None)
         history += raw
@@ -216,7 +215,7 @@ def _turns(messages: Sequence[dict[str, Any]]) -> Iterator[Turn]:
 def _parsed(history: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Calls with their arguments in one spelling."""
     return tuple(
-        (name, json.dumps(tools.arguments(text), sort_keys=True))
+        (name, json.dumps(tool_schemas.arguments(text), sort_keys=True))
         for name, text in history
     )
 

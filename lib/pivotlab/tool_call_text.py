@@ -13,8 +13,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from pivotlab import tool_schemas
 from pivotlab.records import Message, ToolCall
-from pivotlab.trajectories import tools as tool_shapes
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 RESULT_OPEN, RESULT_CLOSE = "<tool_response>", "</tool_response>"
@@ -105,7 +105,7 @@ def split_calls(
 def json_calls(body: str) -> list[ToolCall]:
     """Calls of one JSON body: an object with `name`, or a list of such objects."""
     try:
-        value = tool_shapes.json_or_literal(body)
+        value = tool_schemas.json_or_literal(body)
     except ValueError:
         return [ToolCall("", body)]
     entries = value if isinstance(value, list) and value else [value]
@@ -141,7 +141,7 @@ def _json_call(entry: Any, body: str) -> ToolCall:
     if not isinstance(name, str) or not name:
         return ToolCall("", body)
     given = entry.get("arguments", entry.get("parameters"))
-    return ToolCall(name, tool_shapes.arguments(given))
+    return ToolCall(name, tool_schemas.arguments(given))
 
 
 def _function(
@@ -150,7 +150,7 @@ def _function(
     """One `<function=...>` call that begins at `start`, and where it ends."""
     name, at = _until(text, start + len(_FUNCTION), ">")
     name = name.strip()
-    schema = tool_shapes.properties(tools, name) or {}
+    schema = tool_schemas.properties(tools, name) or {}
     given: dict[str, Any] = {}
     while True:
         parameter, end = text.find(_PARAMETER, at), text.find(_FUNCTION_END, at)
@@ -159,7 +159,7 @@ def _function(
         key, at = _until(text, parameter + len(_PARAMETER), ">")
         value, at = _until(text, at, _PARAMETER_END)
         value = value.removeprefix("\n").removesuffix("\n")
-        given[key.strip()] = tool_shapes.typed(value, schema.get(key.strip()))
+        given[key.strip()] = tool_schemas.typed(value, schema.get(key.strip()))
     at = len(text) if end < 0 else end + len(_FUNCTION_END)
     if not name or "<" in name or "\n" in name:
         return ToolCall("", text[start:at]), at

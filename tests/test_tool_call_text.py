@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pivotlab import tool_call_text as text_calls
 from pivotlab.records import Message, ToolCall
-from pivotlab.trajectories import tool_call_text as text_calls
 
 TOOLS = (
     {
