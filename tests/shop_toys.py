@@ -4,9 +4,10 @@ import itertools
 import random
 
 from pivotlab.environments.shop.catalogue import Catalogue
-from pivotlab.environments.shop.environment import Shop, State
+from pivotlab.environments.shop.environment import Shop
 from pivotlab.environments.shop.generated import draw_goal
 from pivotlab.environments.shop.products import Goal, Product
+from pivotlab.environments.shop.state import State
 
 
 def product(asin, title, price=20.0, options=(), **more) -> Product:

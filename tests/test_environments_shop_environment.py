@@ -10,7 +10,8 @@ from shop_toys import small_catalogue
 
 from pivotlab.environments.protocol import Environment, OracleEnvironment
 from pivotlab.environments.shop import pages, task_ids
-from pivotlab.environments.shop.environment import Shop, State
+from pivotlab.environments.shop.environment import Shop
+from pivotlab.environments.shop.state import State
 
 TASKS = task_ids("valid", 40)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import NamedTuple
 
 from pivotlab.environments.protocol import Step
 from pivotlab.environments.shop import actions, oracle, pages
@@ -18,24 +17,10 @@ from pivotlab.environments.shop.catalogue import Catalogue
 from pivotlab.environments.shop.generated import catalogue as generated
 from pivotlab.environments.shop.products import Goal, Product
 from pivotlab.environments.shop.reward import score
+from pivotlab.environments.shop.state import State
 
 #: Turns after which an episode is given up; the longest honest ones need them.
 MAX_TURNS = 8
-
-
-class State(NamedTuple):
-    """Where the customer is.
-
-    `query` is empty on the search page, `asin` on the results; `part` names the part of
-    a product that is shown; `score` is the reward once something was bought.
-    """
-
-    query: str = ""
-    number: int = 1
-    asin: str = ""
-    chosen: tuple[tuple[str, str], ...] = ()
-    part: str = ""
-    score: float | None = None
 
 
 class Shop:

@@ -14,15 +14,12 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pivotlab.environments.shop.actions import plain
 from pivotlab.environments.shop.catalogue import Catalogue
 from pivotlab.environments.shop.products import Goal, Product
 from pivotlab.environments.shop.reward import has_attribute, product_type, same_option
-
-if TYPE_CHECKING:
-    from pivotlab.environments.shop.environment import State
+from pivotlab.environments.shop.state import State
 
 
 class Oracle:
