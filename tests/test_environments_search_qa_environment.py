@@ -2,9 +2,9 @@
 
 import itertools
 import math
-import random
 
 import pytest
+from environment_laws import check_restoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,22 +98,7 @@ def test_an_answer_ends_it_by_exact_match(answer, reward):
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(TASKS), st.integers(0, 10**6), st.integers(0, 5))
 def test_a_restored_state_goes_on_as_the_first_time(task, seed, turns):
-    env, rng, played = SearchQA(), random.Random(seed), []
-    env.reset(task)
-    for _ in range(turns):
-        played.append(wander(env, rng))
-        env.step(played[-1])
-    snapshot, before = env.snapshot(), env.admissible()
-    action = wander(env, rng)
-    first, after = env.step(action), env.snapshot()
-    env.restore(snapshot)
-    assert env.admissible() == before and before == sorted(before)
-    assert env.step(action) == first and env.snapshot() == after
-    again = SearchQA()
-    again.reset(task)
-    for action in played:
-        again.step(action)
-    assert again.snapshot() == snapshot and hash(again.snapshot()) == hash(snapshot)
+    check_restoring(SearchQA, task, seed, turns, wander)
 
 
 def wander(env, rng):

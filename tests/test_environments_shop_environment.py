@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+from environment_laws import check_restoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from shop_toys import small_catalogue
@@ -29,22 +30,7 @@ def test_it_offers_the_whole_protocol():
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(TASKS), st.integers(0, 10**6), st.integers(0, 7))
 def test_a_restored_state_goes_on_as_the_first_time(task, seed, turns):
-    shop, rng, played = Shop(), random.Random(seed), []
-    shop.reset(task)
-    for _ in range(turns):
-        played.append(wander(shop, rng))
-        shop.step(played[-1])
-    snapshot, before = shop.snapshot(), shop.admissible()
-    action = wander(shop, rng)
-    first, after = shop.step(action), shop.snapshot()
-    shop.restore(snapshot)
-    assert shop.admissible() == before and before == sorted(before)
-    assert shop.step(action) == first and shop.snapshot() == after
-    again = Shop()
-    again.reset(task)
-    for action in played:
-        again.step(action)
-    assert again.snapshot() == snapshot and hash(again.snapshot()) == hash(snapshot)
+    check_restoring(Shop, task, seed, turns, wander)
 
 
 def wander(shop, rng):

@@ -1,8 +1,7 @@
 """The twin behind the environment protocol: restore is exact, bad ids are named."""
 
-import random
-
 import pytest
+from environment_laws import check_restoring
 
 from pivotlab.environments.protocol import Environment, OracleEnvironment
 from pivotlab.environments.textgame import TextGame, task_ids
@@ -17,23 +16,9 @@ def test_it_offers_the_whole_protocol():
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_restored_state_goes_on_as_the_first_time(task):
-    env, rng = TextGame(), random.Random(task)
-    env.reset(task)
-    actions = []
-    for _ in range(4):
-        actions.append(rng.choice(env.admissible()))
-        env.step(actions[-1])
-    snapshot, before = env.snapshot(), env.admissible()
-    ahead = [rng.choice(before)]
-    first = env.step(ahead[0])
-    env.restore(snapshot)
-    assert env.snapshot() == snapshot and env.admissible() == before
-    assert env.step(ahead[0]) == first
-    again = TextGame()
-    again.reset(task)
-    for action in actions:
-        again.step(action)
-    assert again.snapshot() == snapshot and hash(snapshot) == hash(again.snapshot())
+    check_restoring(
+        TextGame, task, task, 4, lambda env, rng: rng.choice(env.admissible())
+    )
 
 
 def test_the_reward_is_paid_once_and_the_oracle_walks_there():

@@ -21,13 +21,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Hashable
 from typing import NamedTuple
 
 from pivotlab.environments.protocol import ANY_TEXT, Step
 from pivotlab.environments.search_qa import encyclopedia
 from pivotlab.environments.search_qa.answers import exact_match
 from pivotlab.environments.search_qa.library import Library
+from pivotlab.environments.snapshots import StateSnapshots
 
 #: Turns after which an episode is given up: three hops, one slip, and the answer.
 MAX_TURNS = 5
@@ -74,8 +74,11 @@ def answer(text: str) -> str:
     return f"<answer>{text}</answer>"
 
 
-class SearchQA:
+class SearchQA(StateSnapshots):
     """One question at a time; those of the generated encyclopedia by default."""
+
+    kind = "search QA"
+    state_type = State
 
     def __init__(self, library: Library = encyclopedia.library):
         self.library = library
@@ -118,20 +121,6 @@ class SearchQA:
         if self.state.right is not None:
             return []
         return [answer(ANY_TEXT), search(ANY_TEXT)]
-
-    def snapshot(self) -> Hashable:
-        """The state as a tuple; it belongs to the current question."""
-        return self.state
-
-    def restore(self, snapshot: Hashable) -> None:
-        """Go back to a snapshot of the current question.
-
-        Raises:
-            TypeError: the value is no snapshot of this environment.
-        """
-        if not isinstance(snapshot, State):
-            raise TypeError(f"not a snapshot of search QA: {snapshot!r}")
-        self.state = snapshot
 
     def missing(self) -> tuple[frozenset[int], ...]:
         """Evidence of the hops that has not been shown, in order."""

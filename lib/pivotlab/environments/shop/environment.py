@@ -9,7 +9,6 @@ back at the results.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 
 from pivotlab.environments.protocol import Step
 from pivotlab.environments.shop import actions, oracle, pages
@@ -18,13 +17,17 @@ from pivotlab.environments.shop.generated import catalogue as generated
 from pivotlab.environments.shop.products import Goal, Product
 from pivotlab.environments.shop.reward import score
 from pivotlab.environments.shop.state import State
+from pivotlab.environments.snapshots import StateSnapshots
 
 #: Turns after which an episode is given up; the longest honest ones need them.
 MAX_TURNS = 8
 
 
-class Shop:
+class Shop(StateSnapshots):
     """One customer in a catalogue; the generated one by default."""
+
+    kind = "a shop"
+    state_type = State
 
     def __init__(self, catalogue: Catalogue | None = None):
         self.catalogue = catalogue or generated()
@@ -115,20 +118,6 @@ class Shop:
         if action.kind == "search":
             return State(query=value) if value and not state.query else None
         return self._clicks(state).get(value) if state.query else None
-
-    def snapshot(self) -> Hashable:
-        """The state as a tuple; it belongs to the current purchase."""
-        return self.state
-
-    def restore(self, snapshot: Hashable) -> None:
-        """Go back to a snapshot of the current purchase.
-
-        Raises:
-            TypeError: the value is no snapshot of this environment.
-        """
-        if not isinstance(snapshot, State):
-            raise TypeError(f"not a snapshot of a shop: {snapshot!r}")
-        self.state = snapshot
 
     def remaining_turns(self) -> float:
         """L(s): fewest turns to a purchase worth 1; infinite once another was made."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from pivotlab.environments.protocol import Step
+from pivotlab.environments.snapshots import StateSnapshots
 from pivotlab.environments.textgame import oracle, rules, wording
 from pivotlab.environments.textgame.games import Game, make_game
 
 
-class TextGame:
+class TextGame(StateSnapshots):
     """One player in one game; see `games` for task ids, `rules` for what may be
     done."""
+
+    kind = "a text game"
+    state_type = rules.State
 
     world: rules.World
     state: rules.State
@@ -50,20 +52,6 @@ class TextGame:
     def admissible(self) -> list[str]:
         """Commands the game would carry out now, sorted."""
         return sorted(self._commands)
-
-    def snapshot(self) -> Hashable:
-        """The state as a tuple; it belongs to the current game."""
-        return self.state
-
-    def restore(self, snapshot: Hashable) -> None:
-        """Go back to a snapshot of the current game.
-
-        Raises:
-            TypeError: the value is no snapshot of this environment.
-        """
-        if not isinstance(snapshot, rules.State):
-            raise TypeError(f"not a snapshot of a text game: {snapshot!r}")
-        self._enter(snapshot)
 
     def remaining_turns(self) -> float:
         """L(s): fewest turns to the goal; always finite in this game."""
