@@ -17,7 +17,7 @@ from test_distillation_teachers import TASK, rollout
 from pivotlab.distillation.asking import EndpointAsk, StudentAsk
 from pivotlab.distillation.recovery import at_once
 from pivotlab.distillation.teachers import PromptedTeacher, Report
-from pivotlab.engines.endpoint import EndpointError
+from pivotlab.engines.endpoint_client import EndpointError
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments.textgame.twin import TextGame
@@ -72,7 +72,7 @@ def asker(url, **changes):
 
 def test_a_well_server_is_asked_in_chat_form():
     with serving(completion("yes")) as (url, asked):
-        assert asker(url, temperature=0.6)("why?") == "yes"
+        assert asker(url, request={"temperature": 0.6})("why?") == "yes"
     ((path, key, body),) = asked
     assert path == "/v1/chat/completions" and key == "Bearer k"
     assert body["messages"] == [{"role": "user", "content": "why?"}]
@@ -206,7 +206,7 @@ def test_a_real_server_answers_as_the_model_does_here(tmp_path):
     ((here,),) = LocalSampler(model).sample([prompt], 1, sampling, [0])
     with transformers_serve(tmp_path / "model", tmp_path / "log") as url:
         served = str(tmp_path / "model")
-        ask = EndpointAsk(url, served, max_tokens=12, temperature=0.0)
+        ask = EndpointAsk(url, served, {"max_tokens": 12, "temperature": 0.0})
         assert ask(question) == renderer.action(here.token_ids).content
         teacher = PromptedTeacher(ask, TextGame())
         # So small a model writes no report: the answer is counted as malformed.

@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from pivotlab.engines.endpoint import EndpointError, EndpointSampler
+from pivotlab.engines.endpoint import EndpointSampler
+from pivotlab.engines.endpoint_client import EndpointError
 from pivotlab.engines.protocol import Sampler, Sampling
 
 STOP = 2

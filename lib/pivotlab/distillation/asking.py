@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
-from tenacity import wait_exponential as wait
 from transformers import PreTrainedModel
 
-from pivotlab.engines.endpoint import EndpointError, may_pass_later
+from pivotlab.engines.endpoint_client import EndpointClient, Unreachable
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
@@ -24,7 +23,7 @@ from pivotlab.records import Message
 from pivotlab.rendering import Renderer
 
 
-class EndpointAsk:
+class EndpointAsk(EndpointClient):
     """Asks `{base_url}/chat/completions` of an OpenAI-compatible server.
 
     Safe to call from several threads.
@@ -34,35 +33,19 @@ class EndpointAsk:
         self,
         base_url: str,
         model: str,
-        *,
-        api_key: str = "none",
-        attempts: int = 4,
-        timeout: float = 600.0,
-        first_wait: float = 0.5,
-        **options: Any,
+        request: Mapping[str, Any] | None = None,
+        **client: Any,
     ):
         """
         Args:
             base_url: up to and including the version, e.g. "http://localhost:8000/v1".
             model: name under which the server serves it.
-            api_key: sent as a bearer token.
-            attempts: tries of one question.
-            timeout: seconds one try may take.
-            first_wait: seconds before the second try; doubles after every try.
-            options: further fields of the request, e.g. `temperature=0.6`.
+            request: further fields of every request, e.g. `{"temperature": 0.6}`.
+            client: key, tries and waits, as for `EndpointClient`.
         """
-        self.base_url, self.model = base_url.rstrip("/"), model
-        self._options = options
+        super().__init__(base_url, model, **client)
+        self._request = dict(request or {})
         self._answered = threading.Event()
-        self._client = httpx.Client(
-            timeout=timeout, headers={"Authorization": f"Bearer {api_key}"}
-        )
-        self._retrying = Retrying(
-            retry=retry_if_exception(may_pass_later),
-            stop=stop_after_attempt(attempts),
-            wait=wait(multiplier=first_wait, max=30.0),
-            reraise=True,
-        )
 
     def __call__(self, question: str) -> str:
         """The answer's text.
@@ -73,37 +56,22 @@ class EndpointAsk:
             ConnectionError: it answered before and does not now, in time or at all.
             ValueError: the answer is not a chat completion with text.
         """
+        messages = [{"role": "user", "content": question}]
         try:
-            answer = self._retrying(self._post, question)
-        except httpx.HTTPStatusError as error:
-            status = error.response.status_code
-            if status in (401, 403, 404):
-                raise EndpointError(
-                    f"{self.base_url} answered {status} for model {self.model!r}: "
-                    f"{error.response.text[:200]}; check the served model name and key"
-                ) from None
-            raise ConnectionError(f"{self.base_url} answered {status}") from None
-        except httpx.ConnectError as error:
+            answer = self.post(
+                "chat/completions", {"messages": messages, **self._request}
+            )
+        except Unreachable as error:
             if self._answered.is_set():
                 raise ConnectionError(str(error)) from None
-            raise EndpointError(
-                f"no server answers at {self.base_url} ({error}); start one, e.g. "
-                f"`vllm serve {self.model}`, or correct the address"
-            ) from None
+            raise
+        except httpx.HTTPStatusError as error:
+            status = error.response.status_code
+            raise ConnectionError(f"{self.base_url} answered {status}") from None
         except httpx.HTTPError as error:
             raise ConnectionError(f"{type(error).__name__}: {error}") from None
         self._answered.set()
         return _text(answer)
-
-    def _post(self, question: str) -> Any:
-        body = {
-            "model": self.model,
-            "messages": [{"role": "user", "content": question}],
-            **self._options,
-        }
-        response = self._client.post(f"{self.base_url}/chat/completions", json=body)
-        response.raise_for_status()
-        return response.json()
 
 
 def _text(answer: Any) -> str:

@@ -10,19 +10,14 @@ a seed only as far as the server keeps that promise, and may depend on its batch
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 import httpx
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
-from tenacity import wait_exponential as wait
 
+from pivotlab.engines.endpoint_client import EndpointClient
 from pivotlab.engines.protocol import Sample, Sampling
-
-#: Answers that a later try may change: throttled, or the server is not ready.
-RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504})
 
 
 @runtime_checkable
@@ -32,11 +27,7 @@ class Encoder(Protocol):
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
 
 
-class EndpointError(RuntimeError):
-    """The endpoint cannot be used at all; the message names it and the way out."""
-
-
-class EndpointSampler:
+class EndpointSampler(EndpointClient):
     """Samples from `{base_url}/completions` with bounded concurrency and retries.
 
     A request that still fails after its retries gives `n` samples whose `failure` says
@@ -50,37 +41,19 @@ class EndpointSampler:
         model: str,
         tokenizer: Encoder,
         *,
-        api_key: str = "none",
         concurrency: int = 16,
-        attempts: int = 4,
-        timeout: float = 600.0,
-        first_wait: float = 0.5,
+        **client: Any,
     ):
         """
         Args:
             base_url: up to and including the version, e.g. "http://localhost:8000/v1".
             model: name under which the server serves it.
             tokenizer: the served model's own; only used where the server hides ids.
-            api_key: sent as a bearer token.
             concurrency: requests in flight at most.
-            attempts: tries of one request.
-            timeout: seconds one try may take.
-            first_wait: seconds before the second try; doubles after every try.
+            client: key, tries and waits, as for `EndpointClient`.
         """
-        self.base_url = base_url.rstrip("/")
-        self.model = model
-        self.tokenizer = tokenizer
-        self.concurrency = concurrency
-        self.report: Counter[str] = Counter()
-        self._client = httpx.Client(
-            timeout=timeout, headers={"Authorization": f"Bearer {api_key}"}
-        )
-        self._retrying = Retrying(
-            retry=retry_if_exception(may_pass_later),
-            stop=stop_after_attempt(attempts),
-            wait=wait(multiplier=first_wait, max=30.0),
-            reraise=True,
-        )
+        super().__init__(base_url, model, **client)
+        self.tokenizer, self.concurrency = tokenizer, concurrency
 
     def sample(
         self,
@@ -105,7 +78,6 @@ class EndpointSampler:
         self, prompt: Sequence[int], n: int, sampling: Sampling, seed: int
     ) -> dict[str, Any]:
         body = {
-            "model": self.model,
             "prompt": list(prompt),
             "n": n,
             "max_tokens": sampling.max_new_tokens,
@@ -123,27 +95,14 @@ class EndpointSampler:
         self, body: dict[str, Any], n: int, sampling: Sampling
     ) -> list[Sample]:
         try:
-            answer = self._retrying(self._post, body)
+            answer = self.post("completions", body)
             samples = [self._sample(choice, sampling) for choice in answer["choices"]]
         except httpx.HTTPStatusError as error:
-            if error.response.status_code in (401, 403, 404):
-                raise EndpointError(self._refusal(error.response)) from None
             return self._failed(n, f"HTTP {error.response.status_code}")
-        except httpx.ConnectError as error:
-            raise EndpointError(
-                f"no server answers at {self.base_url} ({error}); start one, e.g. "
-                f"`vllm serve {self.model}`, or correct the address"
-            ) from None
         except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
             return self._failed(n, f"{type(error).__name__}: {error}")
         missing = n - len(samples)
         return samples[:n] + self._failed(missing, "the server returned fewer samples")
-
-    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.report["requests"] += 1
-        response = self._client.post(f"{self.base_url}/completions", json=body)
-        response.raise_for_status()
-        return response.json()
 
     def _sample(self, choice: dict[str, Any], sampling: Sampling) -> Sample:
         ids = choice.get("token_ids")
@@ -164,17 +123,3 @@ class EndpointSampler:
         if n > 0:
             self.report["samples_failed"] += n
         return [Sample((), True, (), why)] * n
-
-    def _refusal(self, response: httpx.Response) -> str:
-        return (
-            f"{self.base_url} answered {response.status_code} for model "
-            f"{self.model!r}: {response.text[:200]}; check the served model name "
-            f"({self.base_url}/models lists them) and the API key"
-        )
-
-
-def may_pass_later(error: BaseException) -> bool:
-    """Whether a request that failed so is worth another try."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code in RETRIED_STATUS
-    return isinstance(error, httpx.TransportError)

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pivotlab.engines.endpoint import EndpointError
+from pivotlab.engines.endpoint_client import EndpointError
 from pivotlab.experiments.command_line import Parser
 from pivotlab.experiments.logs.files import (
     EMBEDDED,
