@@ -9,9 +9,16 @@ from shop_toys import goal, product
 
 from pivotlab.environments.shop.generated import catalogue, task_ids
 from pivotlab.environments.shop.reward import (
+    _ENDINGS as ENDINGS,
+)
+from pivotlab.environments.shop.reward import (
+    _NO_NOUNS as NO_NOUNS,
+)
+from pivotlab.environments.shop.reward import (
     COLORS,
     color,
     has_attribute,
+    near,
     nouns,
     same_option,
     score,
@@ -161,6 +168,34 @@ def test_nouns_leave_out_adjectives_and_stop_words():
     assert title_overlap("anything", "washable and soft") == 0.2
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        # An en dash is U+2013: a blank like any punctuation, so two words stay two.
+        ("heavy\u2013duty", "heavy duty", True),
+        # Latin-1 letters are dropped, which leaves "caf" of "caf\u00e9".
+        ("caf\u00e9", "caf", True),
+        ("n\u00e9", "ne", False),
+        # Letters beyond are kept.
+        ("\u4e2d\u6587", "caf", False),
+        ("\u4e2d\u6587", "\u4e2d\u6587", True),
+    ],
+)
+def test_ratio_on_other_scripts_is_thefuzzs(first, second, same):
+    assert near(first, second) == same
+
+
+def other_nouns(title):
+    """The stand-in's rule a second time; its word lists are data and shared."""
+    found = []
+    for piece in re.split(r"[^a-z0-9'.\-]+", title.lower()):
+        word = piece.strip("'.-")
+        adjective = len(word) > 4 and any(word.endswith(end) for end in ENDINGS)
+        if re.search("[a-z]", word) and word not in NO_NOUNS and not adjective:
+            found.append(word)
+    return found
+
+
 @cache
 def other_ratio(first, second):
     """Token-set ratio by a table of longest common subsequences, rounded."""
@@ -189,9 +224,11 @@ def indel(a, b):
 
 def other_reward(sold, chosen, wanted):
     """The published formula, written from its description a second time."""
-    shared = [n for n in nouns(wanted.title) if n in nouns(sold.title)]
+    shared = [n for n in other_nouns(wanted.title) if n in other_nouns(sold.title)]
     unique = len(dict.fromkeys(shared))
-    overlap = unique / len(nouns(wanted.title)) if nouns(wanted.title) else 0.2
+    overlap = (
+        unique / len(other_nouns(wanted.title)) if other_nouns(wanted.title) else 0.2
+    )
     if overlap == 0:
         kind = 0.0
     elif overlap < 0.1:

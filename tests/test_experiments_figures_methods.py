@@ -26,7 +26,17 @@ def test_the_table_has_means_intervals_and_one_environment():
     assert table.loc["GRPO", "success"].startswith("0.600 [")
     assert table.loc["GRPO", "seeds"] == 2 and table.loc["GRPO", "n"] == 200
     assert table.loc["TCOD", "success"].startswith("0.500 [0.404")
-    assert table.loc["TCOD", "as"] == "description"
+    assert table.loc["TCOD", "loss as"] == "description"
+    assert "schedule" in table.loc["TCOD", "departure"]
+
+
+def test_runs_of_two_lengths_are_not_compared():
+    longer = {**ROWS[0], "seed": 1, "steps": 20}
+    for draw in (figures.methods_table, figures.success_points):
+        with pytest.raises(ValueError, match="mix runs of 10 and 20 steps"):
+            draw(pd.DataFrame([*ROWS, longer]).astype(str), "textgame")
+    base = {**ROWS[1], "steps": 20}
+    figures.methods_table(pd.DataFrame([ROWS[0], base]).astype(str), "textgame")
 
 
 def test_points_of_descriptions_are_open():

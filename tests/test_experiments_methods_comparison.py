@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pivotlab.distillation.skill_bank import SkillBank
+from pivotlab.experiments.cells import planned
 from pivotlab.experiments.methods import comparison
 from pivotlab.experiments.methods.comparison import (
     METHOD_KEYS,
@@ -45,7 +46,7 @@ def test_cells_are_examined_kept_and_recorded(stage, tmp_path, monkeypatch):
     monkeypatch.setattr(comparison, "_row", None)
     assert run_method_cell(cells[1], stage) == rows[1]
     other = Stage("textgame", replace(PRESET, clip=0.1))
-    with pytest.raises(ValueError, match="other settings; delete it"):
+    with pytest.raises(ValueError, match=r"other settings \(.*; delete it"):
         run_method_cell(cells[1], other)
 
 
@@ -57,9 +58,34 @@ def test_the_bank_is_the_students_own_and_stays_the_same(stage):
     assert not tasks & set(stage.world.tasks("train", 24, comparison.BANK_START))
 
 
+def test_the_second_model_is_a_row_of_its_own(stage):
+    row = run_method_cell(MethodCell("textgame", "second", 0, 1), stage)
+    assert row["n"] == 4 and row["seconds"] == 0 and row["reads"] == "none"
+    assert planned(("base", "grpo", "second"), (3, 4)) == [
+        ("base", 3),
+        ("grpo", 3),
+        ("second", 3),
+        ("grpo", 4),
+    ]
+
+
+def test_the_second_model_is_whole_or_not_there(stage, monkeypatch):
+    def killed(place):
+        place.mkdir()
+        (place / "config.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage, "_teach", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _ = stage.second
+    assert not list(stage.folder.glob("*"))
+    assert stage.second.config.vocab_size == stage.base.config.vocab_size
+
+
 def test_the_second_model_is_another_and_teaches_opd(stage):
     trained = train_method(MethodCell("textgame", "opd", 0, 1), stage)
-    assert (stage.folder / "second" / "config.json").exists()
+    assert (stage.folder / "second-model" / "config.json").exists()
     assert "teacher/action_queries" not in trained.history, "no oracle is asked"
     assert trained.history["every/tokens"].gt(0).all()
     assert abs(trained.history["every/advantage"].iloc[0]) > 0

@@ -1,4 +1,5 @@
-"""Every method in the one trainer: loss and gradient against a dense float64 reference.
+"""Every method in the one trainer: loss and gradient against a dense float64 reference
+and, where TRL has a trainer of the kind, against that one's loss on the same batch.
 
 The reference scores every rollout again, plain and privileged, by forward passes of its
 own, and takes the equations from `method_reference`, token by token.
@@ -14,7 +15,11 @@ import torch
 from episode_toys import BACK, FORWARD, Stairs, follower, log_prob, talker, teacher
 from multiturn_toys import Advising, Dense, built, shifted_reference, trainer
 from training_toys import gradient, relative
+from trl import DistillationTrainer
+from trl.experimental.sdft import loss_utils as sdft
+from trl.experimental.sdpo import loss_utils as sdpo
 
+from pivotlab.distillation import methods_advantages as rules
 from pivotlab.distillation.methods import METHODS
 from pivotlab.distillation.skill_bank import Skill, SkillBank, situation
 from pivotlab.training.method_batch import step_view
@@ -166,3 +171,72 @@ def test_two_banks_are_two_training_signals(tmp_path):
     assert relative(down, up) > 0.2, relative(down, up)
     again = opsd_gradient(tmp_path, bank_of(FORWARD))[1]
     assert torch.equal(again, up), "and the same bank gives the same"
+
+
+def divergence_trainer(folder, name, big=None):
+    """A method as its divergence over the vocabulary, on single turns, without KL."""
+    method = replace(METHODS[name], rule=rules.nothing, support="full")
+    one = trainer(folder, as_distillation(method), big=big, max_turns=1, beta=0.0)
+    one.distiller = MethodDistiller(**vars(one.distiller), bank=BANK)
+    return one
+
+
+def test_opd_on_single_turns_is_trls_distillation_trainer(tmp_path):
+    big = talker()
+    with torch.no_grad():
+        for parameter in big.parameters():
+            parameter.mul_(0.6)
+    one = divergence_trainer(tmp_path, "opd", copy.deepcopy(big))
+    batch = built(one)
+    loss = one.compute_loss(one.model, batch)
+    loss.backward()
+    student = copy.deepcopy(one.model)
+    vars(student).pop("forward", None)
+    student.zero_grad()
+    peer = DistillationTrainer.__new__(DistillationTrainer)
+    peer.teacher_model, peer.beta, peer.temperature = big, 1.0, 1.0
+    peer.accelerator, peer._forward_redirection = one.accelerator, _call
+    peer.model_kwarg_keys, peer._is_vlm = {"logits_to_keep"}, False
+    theirs, _, tokens = peer._compute_loss(student, batch, None)
+    theirs.backward()
+    assert tokens.item() == sum(sum(r.mask) for r in one._rollouts)
+    assert loss.item() == pytest.approx(theirs.item(), rel=1e-4) and loss.item() > 1e-3
+    assert relative(gradient(one.model), gradient(student)) < 1e-4
+
+
+def _call(wrapper, model, function, *args, **named):
+    return function(*args, **named)
+
+
+@pytest.mark.parametrize("peer", [sdft, sdpo], ids=["sdft", "sdpo"])
+def test_self_distillation_on_single_turns_is_trls(tmp_path, peer):
+    one = divergence_trainer(tmp_path, "opsd")
+    batch = built(one)
+    loss = one.compute_loss(one.model, batch)
+    loss.backward()
+    student = copy.deepcopy(one.model)
+    vars(student).pop("forward", None)
+    student.zero_grad()
+    total = 0.0
+    for mark in one._signals.every:
+        said = mark.request.response
+        plain = one._rollouts[mark.rollout].token_ids[: mark.start]
+        own = logits_of(student, plain, said)
+        with torch.no_grad():
+            shown = logits_of(student, mark.request.prompt, said)
+        total = (
+            total
+            + peer.compute_full_logit_self_distillation_loss(
+                own[None], shown[None], distillation_alpha=1.0
+            ).sum()
+        )
+    theirs = total / sum(sum(r.mask) for r in one._rollouts)
+    theirs.backward()
+    assert one._signals.every
+    assert loss.item() == pytest.approx(theirs.item(), rel=1e-4) and loss.item() > 1e-3
+    assert relative(gradient(one.model), gradient(student)) < 1e-4
+
+
+def logits_of(model, prompt, response):
+    ids = torch.tensor([[*prompt, *response]])
+    return model(ids).logits[0, len(prompt) - 1 : -1]

@@ -30,6 +30,7 @@ from pivotlab.distillation.step_view import StepView
 #: lesson) of a teacher's analysis, on the turns it names. verdicts: nobody; the
 #: environment judges every action.
 Reads = Literal["none", "skills", "sibling", "teacher", "report", "verdicts"]
+#: Of the loss alone; what stands around it is told by `Method.departure`.
 #: published code: the repository's own form. published formula: the paper's equation.
 #: description: the exact loss is not public; implemented from what is described.
 Exactness = Literal["published code", "published formula", "description"]
@@ -44,7 +45,7 @@ class Method:
         title: as papers print it.
         arxiv: id of its source.
         equation: the rule in one line.
-        exactness: how close the implementation is; see `Exactness`.
+        exactness: how close the loss is to its source; see `Exactness`.
         reads: see `Reads`.
         rule: token advantages of a step.
         auxiliary: a token loss of (student, teacher, old) added to the clipped one.
@@ -130,7 +131,8 @@ METHODS: dict[str, Method] = {
             "A, skills in the training prompts",
             _CODE,
             hints_prompts=True,
-            departure="one step as a hint in the first observation; the source: top 6",
+            departure="one step as a hint in the first observation, a place where it "
+            "harms this student (`skill_bank`); the source: the six nearest skills",
         ),
         Method(
             "agent_opsd",
@@ -150,7 +152,7 @@ METHODS: dict[str, Method] = {
             _CODE,
             "skills",
             auxiliary=losses.skill_sd,
-            departure=_HINTED,
+            departure=_HINTED + "; the loss acts on turns that have one",
         ),
         Method(
             "pivotrl",
@@ -224,7 +226,7 @@ METHODS: dict[str, Method] = {
             _CODE,
             "skills",
             auxiliary=losses.sdar_public,
-            departure=_HINTED,
+            departure=_HINTED + "; the loss acts on turns that have one",
         ),
         Method(
             "opid",
@@ -234,7 +236,8 @@ METHODS: dict[str, Method] = {
             _CODE,
             "report",
             rules.opid,
-            departure="step skills name an action; the oracle gives no episode skill",
+            departure="step skills name an action; the oracle gives no episode skill, "
+            "half of the method; no penalty for refused actions",
         ),
         Method(
             "gigpo",

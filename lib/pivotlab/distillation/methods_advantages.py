@@ -36,8 +36,10 @@ def opd(view: StepView) -> TokenAdvantages:
     Machines note; the same function is OPSD (arXiv 2601.18734) as PivotOPD ran it,
     where the teacher is the student with privileged text.
 
-    Trap: OPSD's own paper uses a full-vocabulary divergence, `generalised_jsd`; the
+    Traps: OPSD's own paper uses a full-vocabulary divergence, `generalised_jsd`; the
     SDAR repository's "OPSD" is a third thing, the SDAR loss without a policy gradient.
+    On search QA a public reproduction of pure OPSD collapsed, and PivotOPD reports it
+    at the base's level.
     """
     return view.gap * view.mask
 

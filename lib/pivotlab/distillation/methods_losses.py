@@ -1,4 +1,8 @@
-"""Published methods that add a loss of their own to GRPO, as pure functions.
+"""Losses of published methods, as pure functions.
+
+`sdar_*` and `skill_sd` are added to GRPO by the trainer. `generalised_jsd` and `sdpo`
+are the published forms that tests hold against TRL's; where the trainer distils over
+the vocabulary it takes their reverse-KL case, `losses.divergence`.
 
 Token losses take log-probs of the sampled tokens and return one value per token, to be
 masked and averaged with the step's token mean; they are lowered. Only `student` carries

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import hashlib
 import importlib.metadata
 import io
 import json
@@ -244,7 +245,7 @@ def merge_records(
         shown = ", ".join(f"{k}={twice.iloc[0][k]}" for k in keys)
         raise ValueError(f"{name}: {len(twice)} repeated keys, first: {shown}")
     path = (folder or paths.results()) / f"{name}.csv"
-    with _lock(path):
+    with locked(path):
         old = read_records(name, folder) if path.exists() else new.iloc[:0]
         merged = pd.concat([old, new], ignore_index=True).fillna("")
         merged = merged.drop_duplicates(list(keys), keep="last")
@@ -306,11 +307,12 @@ def _number_or_text(column: pd.Series) -> pd.Series:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """One writer at a time; the lock lies among the caches, not beside the data."""
     place = paths.cache() / "locks"
     place.mkdir(parents=True, exist_ok=True)
-    with open(place / f"{path.name}.lock", "w") as handle:
+    own = hashlib.blake2s(str(path).encode(), digest_size=6).hexdigest()
+    with open(place / f"{path.name}-{own}.lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

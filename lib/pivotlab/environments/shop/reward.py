@@ -10,8 +10,8 @@
 - Type: 1 for the same query, two shared categories or a title overlap above 0.2, else
   0.5; an overlap below 0.1 gives 0.1, none at all gives 0, whatever else agrees.
 
-The purchase is a success iff r = 1. The ratio is thefuzz's: lower case, ASCII, only
-letters and digits, rounded to whole percents.
+The purchase is a success iff r = 1. The ratio is thefuzz's: characters U+0080 to U+00FF
+dropped, lower case, only letters and digits, rounded to whole percents.
 
 Departures from WebShop:
 1. The title overlap is a share of the goal title's nouns, which WebShop takes from a
@@ -34,6 +34,8 @@ from pivotlab.environments.shop.products import Goal, Product
 
 #: A token-set ratio must be above this, in percent.
 NEAR = 85
+#: What thefuzz calls "ascii": these are dropped, all others stay.
+_DROPPED = dict.fromkeys(range(128, 256))
 #: WebShop's colours, in its order: the first one contained in a value stands for it.
 _TEXT_COLORS = """
 alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze
@@ -146,4 +148,4 @@ def near(first: str, second: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return utils.default_process(text.encode("ascii", "ignore").decode())
+    return utils.default_process(text.translate(_DROPPED))

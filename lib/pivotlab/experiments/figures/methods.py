@@ -5,6 +5,7 @@ Intervals: Student's t over seeds where there are several, else Wilson over task
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,12 +14,13 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from pivotlab.experiments.cells import UNTRAINED
 from pivotlab.experiments.methods.arms import METHOD_ARMS
 from pivotlab.experiments.plotting import COLORS, DIVERGING, GREY, figure
 from pivotlab.experiments.summaries import over_seeds
 
-#: Panels of the zoo side by side.
-ACROSS = 4
+#: Panels of the zoo side by side, and characters of an action beside them.
+ACROSS, LONGEST = 4, 34
 
 
 def zoo_figure(table: pd.DataFrame) -> Figure:
@@ -46,7 +48,7 @@ def zoo_figure(table: pd.DataFrame) -> Figure:
         reach = most or 1.0
         ax.imshow(grid, DIVERGING, Normalize(-reach, reach), aspect="auto")
         scale = ("A + " if more else "") + (f"±{most:.2g}" if most else "0")
-        ax.set_title(f"{own['title'].iloc[0]}: {scale}", fontsize=6.5)
+        ax.set_title(f"{own['title'].iloc[0]}\n{scale}", fontsize=6)
         ax.set_yticks(range(turns), [])
         ax.set_xticks(range(places), range(1, places + 1))
         ax.tick_params(labelsize=5, length=1.5)
@@ -54,8 +56,9 @@ def zoo_figure(table: pd.DataFrame) -> Figure:
         ax.set_facecolor("#EEEEEE")
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
+    names = [textwrap.shorten(a, LONGEST, placeholder=" …") for a in actions]
     for ax in axes[:, 0]:
-        ax.set_yticks(range(turns), actions, fontsize=4.2)
+        ax.set_yticks(range(turns), names, fontsize=4.2)
     for ax in axes[-1]:
         ax.set_xlabel("token of the turn", fontsize=6)
     shade = ScalarMappable(Normalize(-1, 1), DIVERGING)
@@ -78,16 +81,46 @@ def order(records: pd.DataFrame) -> list[str]:
     return [name for name in METHOD_ARMS if name in found]
 
 
+def trained_steps(own: pd.DataFrame) -> int:
+    """Optimizer steps of all trained rows; 0 where none is trained.
+
+    Raises:
+        ValueError: they differ.
+    """
+    steps = sorted(set(own[~own["method"].isin(UNTRAINED)]["steps"].astype(int)))
+    if len(steps) > 1:
+        raise ValueError(
+            f"the records mix runs of {' and '.join(map(str, steps))} steps; give each "
+            "length a PIVOTLAB_HOME of its own"
+        )
+    return steps[0] if steps else 0
+
+
+def _exactness(name: str) -> str:
+    method = METHOD_ARMS[name].method
+    return method.exactness if method else ""
+
+
+def _departure(name: str) -> str:
+    method = METHOD_ARMS[name].method
+    return method.departure if method else ""
+
+
 def methods_table(records: pd.DataFrame, environment: str) -> pd.DataFrame:
-    """Own results: `mean [lo, hi]` of success, means of the rest, one row a method."""
+    """Own results: `mean [lo, hi]` of success, means of the rest, one row a method.
+
+    Raises:
+        ValueError: the records hold runs of several lengths, which cannot be compared.
+    """
     own, rows = numbers(records, environment), []
+    trained_steps(own)
     for name in order(own):
         mine = own[own["method"] == name]
         (cell,) = over_seeds(mine, "success", ("method",)).to_dict("records")
         rows.append(
             {
                 "method": METHOD_ARMS[name].title,
-                "as": mine["exactness"].iloc[0],
+                "loss as": _exactness(name),
                 "reads": mine["reads"].iloc[0],
                 "seeds": cell["seeds"],
                 "n": cell["n"],
@@ -95,6 +128,7 @@ def methods_table(records: pd.DataFrame, environment: str) -> pd.DataFrame:
                 "score": round(mine["score"].mean(), 3),
                 "retention": round(mine["retention"].mean(), 3),
                 "seconds": round(mine["seconds"].mean(), 1),
+                "departure": _departure(name),
             }
         )
     return pd.DataFrame(rows).set_index("method")
@@ -106,13 +140,13 @@ def success_points(records: pd.DataFrame, environment: str) -> tuple[Figure, obj
     Filled: published code or formula. Open: implemented from a description.
     """
     own = numbers(records, environment)
+    trained_steps(own)
     names = order(own)
     cells = over_seeds(own, "success", ("method",)).set_index("method").loc[names]
-    told = own.drop_duplicates("method").set_index("method")["exactness"]
     fig, ax = figure(ratio=0.12 + 0.03 * len(names))
     for place, (name, cell) in enumerate(cells.iterrows()):
         color = COLORS["orange"] if name == "pivot_opd" else COLORS["blue"]
-        color = GREY if name == "base" else color
+        color = GREY if name in UNTRAINED else color
         ax.errorbar(
             cell["mean"],
             -place,
@@ -120,7 +154,7 @@ def success_points(records: pd.DataFrame, environment: str) -> tuple[Figure, obj
             fmt="o",
             color=color,
             capsize=2,
-            markerfacecolor="white" if told[name] == "description" else color,
+            markerfacecolor="white" if _exactness(name) == "description" else color,
         )
     titles = [METHOD_ARMS[name].title for name in names]
     ax.set_yticks(-np.arange(len(names)), titles)

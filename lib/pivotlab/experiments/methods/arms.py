@@ -1,7 +1,9 @@
 """The rows of the comparison: the base, sixteen published methods, PivotOPD.
 
 Order and titles are those of PivotOPD's Table 1, with the three methods that are not in
-it before the last row. Every row is a setting of the one multi-turn trainer.
+it before the last row. Every row is a setting of the one multi-turn trainer. The second
+model that teaches OPD, TCOD, TurnOPD and SOD stands beside them as it is: what they
+read cannot be judged without its own score.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pivotlab.distillation.methods import METHODS, VARIANTS, Method
+from pivotlab.experiments.cells import BASE, UNTRAINED
 from pivotlab.experiments.methods.worlds import World
 from pivotlab.experiments.opd.arms import episode_settings, get_episode_arm
 from pivotlab.experiments.presets import Preset
@@ -16,7 +19,7 @@ from pivotlab.training.distilled import Distillation
 from pivotlab.training.method_signals import as_distillation
 from pivotlab.training.multiturn import MultiTurnSettings
 
-BASE, PIVOT_OPD = "base", "pivot_opd"
+PIVOT_OPD, SECOND = "pivot_opd", "second"
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class MethodArm:
     Attributes:
         name: in records and parameters.
         title: as the paper prints it.
-        method: None for the base and for PivotOPD.
+        method: None for the base, the second model and PivotOPD.
     """
 
     name: str
@@ -35,8 +38,8 @@ class MethodArm:
 
     @property
     def trains(self) -> bool:
-        """False for the base as it is."""
-        return self.name != BASE
+        """False for the base and the second model as they are."""
+        return self.name not in UNTRAINED
 
     @property
     def reads(self) -> str:
@@ -66,11 +69,12 @@ METHOD_ARMS: dict[str, MethodArm] = {
         MethodArm(BASE, "Base"),
         *(MethodArm(m.name, m.title, m) for m in METHODS.values()),
         MethodArm(PIVOT_OPD, "PivotOPD"),
+        MethodArm(SECOND, "Second model"),
         *(MethodArm(m.name, m.title, m) for m in VARIANTS.values()),
     )
 }
 #: All rows of the main table, and those that every environment gets.
-TABLE = (BASE, *METHODS, PIVOT_OPD)
+TABLE = (BASE, *METHODS, PIVOT_OPD, SECOND)
 CORE = (BASE, "grpo", "opsd", "rlsd", "sdar", "opid", "pivotrl", PIVOT_OPD)
 
 

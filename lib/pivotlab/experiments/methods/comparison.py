@@ -8,10 +8,12 @@ from its checkpoint.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -21,10 +23,10 @@ from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.evaluation.retention import accuracy_table, answer_all, questions
 from pivotlab.experiments.cells import dependences, kept
-from pivotlab.experiments.methods.arms import get_method_arm, method_settings
+from pivotlab.experiments.methods.arms import SECOND, get_method_arm, method_settings
 from pivotlab.experiments.methods.worlds import World, get_world
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import commit, merge_records
+from pivotlab.experiments.runs import commit, locked, merge_records
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
@@ -107,20 +109,31 @@ class Stage:
     def bank(self) -> SkillBank:
         """Skills from the base's own episodes on training tasks, kept in a file."""
         path = self.folder / "bank.json"
-        if not path.exists():
-            count = BANK_EPISODES.get(self.preset.name, USUAL_BANK)
-            tasks = self.world.tasks("train", count, BANK_START)
-            turns = max(self.world.rules(self.preset).max_turns, BANK_TURNS)
-            own = self.played(self.base, tasks, self.preset.temperature, turns)
-            SkillBank.build(own).save(path)
+        with locked(path):
+            if not path.exists():
+                self._remember().save(path)
         return SkillBank.load(path)
+
+    def _remember(self) -> SkillBank:
+        count = BANK_EPISODES.get(self.preset.name, USUAL_BANK)
+        tasks = self.world.tasks("train", count, BANK_START)
+        turns = max(self.world.rules(self.preset).max_turns, BANK_TURNS)
+        own = self.played(self.base, tasks, self.preset.temperature, turns)
+        return SkillBank.build(own)
 
     @cached_property
     def second(self) -> PreTrainedModel:
-        """A stronger model of the same tokenizer: the base, fine-tuned on lessons."""
-        place = self.folder / "second"
-        if not (place / "config.json").exists():
-            self._teach(place)
+        """A stronger model of the same tokenizer: the base, fine-tuned on lessons.
+
+        Whoever comes first makes it; the folder appears when it is whole.
+        """
+        place = self.folder / "second-model"
+        with locked(place):
+            if not place.exists():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with TemporaryDirectory(dir=self.folder, prefix="making-") as work:
+                    self._teach(Path(work) / "model")
+                    os.replace(Path(work) / "model", place)
         return load_model(str(place))[0]
 
     def _teach(self, place: Path) -> None:
@@ -211,7 +224,8 @@ def run_method_cell(cell: MethodCell, stage: Stage) -> dict:
 
 
 def _row(cell: MethodCell, stage: Stage, folder: Path) -> dict:
-    arm, seconds, policy = get_method_arm(cell.method), 0.0, stage.base
+    arm, seconds = get_method_arm(cell.method), 0.0
+    policy = stage.second if arm.name == SECOND else stage.base
     if arm.trains:
         trained = train_method(cell, stage, folder)
         policy, seconds = trained.model, float(trained.history["seconds"].iloc[-1])
