@@ -14,6 +14,7 @@ from pivotlab.evaluation.diagnosis import (
     OraclePath,
     action_log_probs,
     agreement,
+    collapse_repeats,
     diagnose,
     oracle_path,
     pivot_probabilities,
@@ -68,6 +69,15 @@ def test_a_turn_table_classes_every_turn_by_what_it_did_to_l(rollouts):
     assert (table["after"] - table["before"]).tolist() == [-1, 1, 1, 0, -1]
     kinds = ["nearer", "mistake", "mistake", "idle", "nearer"]
     assert table["kind"].tolist() == kinds
+
+
+def test_equal_successive_turns_become_one_row(rollouts):
+    table = turn_table(rollouts[2], Corridor)
+    (row,) = collapse_repeats(table).to_dict("records")
+    assert (row["action"], row["times"], row["turn"]) == ("dance", 5, 0)
+    apart = collapse_repeats(turn_table(rollouts[0], Corridor))
+    assert (apart["times"] == 1).all(), "two steps to the left are not the same turn"
+    assert apart.drop(columns="times").equals(turn_table(rollouts[0], Corridor))
 
 
 def test_a_replay_must_reproduce_everything(rollouts):

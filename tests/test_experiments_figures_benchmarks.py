@@ -14,19 +14,19 @@ def _style():
         yield
 
 
-def test_ratios_stand_at_their_value_with_their_model():
+def test_ratios_stand_at_their_value_with_their_model_and_peer():
     pair = Pair([Usage(1.0)], [Usage(8.0)])
     table = pd.DataFrame(
         [
-            row("profiling", "model=a K=8", pair, "stock"),
+            row("profiling", "model=a K=8", pair, "stock, K at once"),
             row("GRPO step", "model=b", pair, "p"),
         ]
     )
     (ax,) = figures_benchmarks.ratios(table).axes
     assert ax.get_lines()[1].get_xdata().tolist() == [8.0, 8.0]
     assert [t.get_text() for t in ax.get_yticklabels()] == [
-        "profiling, a",
-        "GRPO step, b",
+        "profiling, a,\nagainst stock",
+        "GRPO step, b,\nagainst p",
     ]
 
 

@@ -240,3 +240,18 @@ def turn_table(rollout: Rollout, environment: MakeOracle) -> pd.DataFrame:
         row = {"turn": index, "action": turn.action, "observation": turn.observation}
         rows.append(row | {"before": before, "after": after, "kind": kind})
     return pd.DataFrame(rows)
+
+
+def collapse_repeats(table: pd.DataFrame) -> pd.DataFrame:
+    """Equal successive turns as one row.
+
+    Args:
+        table: of `turn_table`; turns are equal in action, observation and both L.
+
+    Returns:
+        The same columns, of the first of them, and times (how often it was taken).
+    """
+    same = ["action", "observation", "before", "after"]
+    block = (table[same] != table[same].shift()).any(axis=1).cumsum()
+    first = table.groupby(block).first()
+    return first.assign(times=table.groupby(block).size()).reset_index(drop=True)

@@ -7,7 +7,7 @@ text (`runs.read_records`) or as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -93,6 +93,104 @@ def last_steps(records: pd.DataFrame) -> pd.DataFrame:
     steps = records["steps"].astype(int)
     latest = steps.groupby([records["arm"], records["seed"]]).transform("max")
     return records[steps == latest]
+
+
+def curve_means(
+    panels: Sequence[tuple[str, str, pd.DataFrame, str]],
+    arms: Sequence[str],
+    decoding: str,
+) -> pd.DataFrame:
+    """Means of several shares at every evaluated step, for the arms and the base.
+
+    Args:
+        panels: (panel, what is measured, rows with arm, seed, steps, decoding and n,
+            name of the share among their columns).
+        arms: the others are left out.
+
+    Returns:
+        panel, measure, arm, steps, mean, lo, hi, seeds, n.
+    """
+    parts = []
+    for panel, measure, rows, value in panels:
+        own = rows[(rows["decoding"] == decoding) & rows["arm"].isin(["base", *arms])]
+        means = over_seeds(own, value, ("arm", "steps"))
+        parts.append(means.assign(panel=panel, measure=measure))
+    table = pd.concat(parts, ignore_index=True)
+    return table[["panel", "measure", *table.columns[:-2]]]
+
+
+def success_and_skills(
+    success: pd.DataFrame, skills: pd.DataFrame, arms: Sequence[str], decoding: str
+) -> pd.DataFrame:
+    """Games won beside skills kept at every evaluated step, means over seeds.
+
+    Args:
+        success: of `success_rows`.
+        skills: of `retention_rows`.
+        arms: of these and the base.
+
+    Returns:
+        arm, steps, success, skills, each with _lo and _hi, games and questions (of all
+        seeds together), seeds.
+    """
+    parts = []
+    for rows, value, name, cases in (
+        (success, "success", "success", "games"),
+        (skills, "accuracy", "skills", "questions"),
+    ):
+        own = rows[(rows["decoding"] == decoding) & rows["arm"].isin(["base", *arms])]
+        means = over_seeds(own, value, ("arm", "steps"))
+        named = {"mean": name, "lo": f"{name}_lo", "hi": f"{name}_hi", "n": cases}
+        parts.append(means.rename(columns=named))
+    both = parts[1].drop(columns="seeds")
+    return parts[0].merge(both, on=["arm", "steps"], validate="1:1")
+
+
+def lost_at_distance(
+    skills: pd.DataFrame, distance: pd.DataFrame, arms: Sequence[str], decoding: str
+) -> pd.DataFrame:
+    """Skill accuracy lost beside the distance moved, one row a run and step.
+
+    Args:
+        skills: of `retention_rows`.
+        distance: of `distance_rows`.
+        arms: of these.
+
+    Returns:
+        arm, seed, steps, n (questions), accuracy, kl, lost (the base's accuracy minus
+        the run's).
+    """
+    own = skills[skills["decoding"] == decoding]
+    base = own[own["arm"] == "base"]["accuracy"].mean()
+    points = own[own["arm"].isin(arms)].merge(distance, on=["arm", "seed", "steps"])
+    return points.assign(lost=base - points["accuracy"]).drop(columns="decoding")
+
+
+def sweep_means(
+    success: pd.DataFrame,
+    skills: pd.DataFrame,
+    betas: Mapping[str, float],
+    steps: int,
+    decoding: str,
+) -> pd.DataFrame:
+    """Games won and skills kept at one length against beta.
+
+    Args:
+        betas: arm -> its weight of the KL.
+
+    Returns:
+        measure, beta, mean, lo, hi, seeds, n, in the order of beta.
+    """
+    parts = []
+    for rows, value, measure in (
+        (success, "success", "games won"),
+        (skills, "accuracy", "skills kept"),
+    ):
+        own = rows[(rows["decoding"] == decoding) & (rows["steps"] == steps)]
+        own = own[own["arm"].isin(betas)].assign(measure=measure)
+        own["beta"] = own["arm"].map(dict(betas))
+        parts.append(over_seeds(own, value, ("measure", "beta")).sort_values("beta"))
+    return pd.concat(parts, ignore_index=True)
 
 
 def main_table(

@@ -20,28 +20,27 @@ FACTORS = {
 
 def ratios(table: pd.DataFrame) -> Figure:
     """One point a row of `benchmarks.csv`, on a logarithmic axis; 1 is equal."""
-    fig, ax = figure(ratio=0.14 + 0.05 * len(table))
+    fig, ax = figure(ratio=0.1 + 0.055 * len(table))
     places = range(len(table))[::-1]
     ax.axvline(1.0, color=GREY, linestyle=":", marker="")
     ax.plot(table["ratio"], places, linestyle="none", marker="o", color=COLORS["blue"])
     for place, ratio in zip(places, table["ratio"], strict=True):
-        ax.annotate(
-            f"{ratio:.2g}",
-            (ratio, place),
-            xytext=(5, 3),
-            textcoords="offset points",
-            fontsize=7,
-        )
-    names = [
-        f"{m}, {s.split()[0].partition('=')[2]}"
-        for m, s in zip(table["measure"], table["setting"], strict=True)
-    ]
-    ax.set_yticks(list(places), names)
+        style = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+        ax.annotate(f"{ratio:.3g}", (ratio, place), fontsize=7, **style)
+    ax.set_yticks(list(places), [_compared(row) for row in table.to_dict("records")])
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     ax.set(xlabel="ours over the peer (above 1: ours is better)")
-    ax.margins(x=0.15, y=0.2)
+    ax.margins(x=0.15, y=0.1)
     return fig
+
+
+def _compared(row: dict) -> str:
+    """What is compared with whom: two rows may differ in the peer alone."""
+    model = row["setting"].split()[0].partition("=")[2]
+    peer = row["peer_name"].partition(",")[0]
+    return f"{row['measure']}, {model},\nagainst {peer}"
 
 
 def growth(table: pd.DataFrame) -> Figure:

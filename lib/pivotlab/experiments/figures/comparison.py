@@ -1,4 +1,4 @@
-"""Figures of the comparison of arms, drawn from the tables of `summaries` alone."""
+"""Figures of the comparison of arms; each draws one table of `summaries`, all of it."""
 
 from __future__ import annotations
 
@@ -9,130 +9,143 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pivotlab.experiments.plotting import COLORS, DASHES, MARKERS, figure, panel_letters
-from pivotlab.experiments.summaries import over_seeds
+from pivotlab.experiments.figures.looks import legend_below, look, share_range, title
+from pivotlab.experiments.plotting import GREY, figure, panel_letters
 
-#: One look per arm, the same in every figure.
-_ORDER = ("black", "orange", "sky", "green", "purple", "blue", "red")
-
-
-def look(arm: str, arms: Sequence[str]) -> dict:
-    """Colour, marker and dash of an arm among those drawn; no two are alike.
-
-    Colours and markers come round again after the seventh arm, with another dash.
-    """
-    place = list(arms).index(arm)
-    again = place // len(_ORDER)
-    return {
-        "color": COLORS[_ORDER[place % len(_ORDER)]],
-        "marker": MARKERS[place % len(MARKERS)],
-        "linestyle": DASHES[(place + again) % len(DASHES)],
-    }
+#: Decoding -> how an axis says it.
+WORDS = {"greedy": "greedy", "t1": "temperature 1"}
 
 
-def curves(
-    panels: Sequence[tuple[str, pd.DataFrame, str]],
-    arms: Sequence[str],
-    decoding: str,
-) -> Figure:
-    """Shares against steps, two panels a row; step 0 is the base.
+def curves(table: pd.DataFrame, arms: Sequence[str], decoding: str) -> Figure:
+    """Shares against steps, two panels a row; every arm starts at the base, step 0,
+    whose interval is the black bar there.
 
     Args:
-        panels: (title, rows with arm, seed, steps, decoding, n, name of the share).
+        table: of `summaries.curve_means`.
         arms: drawn in this order.
-        decoding: which rows.
+        decoding: of the table, for the axes.
     """
-    lines = (len(panels) + 1) // 2
-    fig, axes = figure(rows=lines, columns=2, ratio=0.38 * lines, squeeze=False)
-    for ax, (title, rows, value) in zip(axes.flat, panels, strict=False):
-        table = over_seeds(rows[rows["decoding"] == decoding], value, ("arm", "steps"))
-        start = table[table["arm"] == "base"]
+    names = list(dict.fromkeys(table["panel"]))
+    lines = (len(names) + 1) // 2
+    ratio = 0.06 + 0.33 * lines
+    fig, axes = figure(rows=lines, columns=2, ratio=ratio, squeeze=False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        rows = table[table["panel"] == name]
         for arm in arms:
-            line = pd.concat([start, table[table["arm"] == arm]]).sort_values("steps")
-            _curve(ax, line, arm, look(arm, arms))
-        ax.set(xlabel="optimizer steps", ylabel=decoding, ylim=(0, 1.02))
-        ax.set_xscale("symlog", linthresh=60)
-        ticks = sorted(table["steps"].unique())
-        ax.set_xticks(ticks, [str(t) for t in ticks])
-        ax.minorticks_off()
-        ax.set_title(title)
-    axes.flat[0].legend(loc="lower right", fontsize=6)
-    panel_letters(list(axes.flat)[: len(panels)])
+            line = rows[rows["arm"].isin(["base", arm])].sort_values("steps")
+            _curve(ax, line, title(arm), look(arm))
+        _base_bar(ax, rows[rows["arm"] == "base"])
+        _step_axis(ax, sorted(set(rows["steps"].tolist())))
+        ax.set_ylabel(f"{rows['measure'].iloc[0]}, {WORDS[decoding]}")
+        ax.set_ylim(share_range(rows["lo"].min(), rows["hi"].max()))
+        ax.set_title(name)
+    legend_below(fig, 3, axes.flat[:1])
+    panel_letters(list(axes.flat)[: len(names)])
     return fig
 
 
-def _curve(ax: Axes, line: pd.DataFrame, arm: str, style: dict) -> None:
-    ax.plot(line["steps"], line["mean"], label=arm, **style)
+def _curve(ax: Axes, line: pd.DataFrame, label: str, style: dict) -> None:
+    ax.plot(line["steps"], line["mean"], label=label, clip_on=False, **style)
     band = {"color": style["color"], "alpha": 0.13, "linewidth": 0}
-    ax.fill_between(line["steps"], line["lo"], line["hi"], **band)
+    trained = line[line["arm"] != "base"]
+    ax.fill_between(trained["steps"], trained["lo"], trained["hi"], **band)
 
 
-def trade_off(
-    success: pd.DataFrame, retention: pd.DataFrame, arms: Sequence[str], decoding: str
-) -> Figure:
-    """Every evaluated policy as a point: success against retention, one per step."""
-    fig, ax = figure("column", ratio=0.85)
-    won = success[success["decoding"] == decoding]
-    kept = retention[retention["decoding"] == decoding]
-    keys = ["arm", "steps"]
-    both = won.groupby(keys)["success"].mean().to_frame("success")
-    both = both.join(kept.groupby(keys)["accuracy"].mean()).reset_index()
-    base = both[both["arm"] == "base"]
+def _base_bar(ax: Axes, base: pd.DataFrame) -> None:
+    ends = [base["mean"] - base["lo"], base["hi"] - base["mean"]]
+    bar = {"fmt": "none", "ecolor": "black", "capsize": 3, "elinewidth": 0.9}
+    ax.errorbar(base["steps"], base["mean"], yerr=ends, clip_on=False, zorder=4, **bar)
+
+
+def _step_axis(ax: Axes, steps: Sequence[int]) -> None:
+    """Linear up to the first evaluation, logarithmic after it; nothing left of 0."""
+    first = min((s for s in steps if s), default=1)
+    ax.set_xscale("symlog", linthresh=first)
+    ax.set_xlim(-0.04 * first, 1.08 * max(steps[-1], first))
+    ax.set_xticks(steps, [str(s) for s in steps])
+    ax.minorticks_off()
+    ax.set_xlabel("optimizer steps")
+
+
+def trade_off(table: pd.DataFrame, arms: Sequence[str], decoding: str) -> Figure:
+    """Games won against skills kept, one point a step; the last is ringed.
+
+    The grey band is the base's interval, so that a narrow axis makes no drama of what
+    the questions cannot resolve.
+
+    Args:
+        table: of `summaries.success_and_skills`.
+        arms: drawn in this order.
+        decoding: of the table, for the axes.
+    """
+    fig, ax = figure(ratio=0.46)
+    (base,) = table[table["arm"] == "base"].to_dict("records")
+    band = {"color": GREY, "alpha": 0.15, "linewidth": 0}
+    label = f"base, 95 % interval of {base['questions']} questions"
+    ax.axhspan(base["skills_lo"], base["skills_hi"], label=label, **band)
     for arm in arms:
-        line = pd.concat([base, both[both["arm"] == arm]]).sort_values("steps")
-        ax.plot(line["success"], line["accuracy"], label=arm, **look(arm, arms))
-        last = line.iloc[-1]
-        ax.annotate(
-            str(int(last["steps"])), (last["success"], last["accuracy"]), fontsize=6
-        )
-    # A narrow axis would make a drama of half a percent.
-    low = min(0.8, both["accuracy"].min() - 0.02)
-    ax.set(xlabel=f"game success, {decoding}", ylabel=f"skills kept, {decoding}")
-    ax.set_ylim(low, 1.01)
-    ax.legend(fontsize=6, loc="lower left")
+        line = table[table["arm"].isin(["base", arm])].sort_values("steps")
+        last, style = line.iloc[-1], look(arm)
+        label = f"{title(arm)}, to {last['steps']:.0f} steps"
+        ax.plot(line["success"], line["skills"], label=label, **style)
+        ring = {"markersize": 9, "markeredgecolor": style["color"], "mfc": "none"}
+        ax.plot(last["success"], last["skills"], marker="o", **ring)
+    word = WORDS[decoding]
+    ax.set(xlabel=f"games won, {word}", ylabel=f"skills kept, {word}")
+    lowest = min(
+        table["skills"].min(), table["skills_lo"][table["arm"] == "base"].min()
+    )
+    ax.set_ylim(lowest - 0.1 * (1 - lowest), 1.0)
+    legend_below(fig, 2, [ax])
     return fig
 
 
 def forgetting_against_distance(
-    retention: pd.DataFrame,
-    distance: pd.DataFrame,
-    arms: Sequence[str],
-    decoding: str,
+    table: pd.DataFrame, arms: Sequence[str], decoding: str
 ) -> Figure:
-    """Skills lost against the KL to the base on game states; every run and mark."""
-    fig, ax = figure("column", ratio=0.85)
-    kept = retention[retention["decoding"] == decoding]
-    keys = ["arm", "seed", "steps"]
-    base = kept[kept["arm"] == "base"]["accuracy"].mean()
-    points = kept.merge(distance, on=keys)
+    """Skills lost against the KL to the base on game states; every run and mark.
+
+    Args:
+        table: of `summaries.lost_at_distance`.
+        arms: drawn in this order.
+        decoding: of the table, for the axis.
+    """
+    fig, ax = figure("column", ratio=1.0)
     for arm in arms:
-        own = points[points["arm"] == arm]
-        style = {**look(arm, arms), "linestyle": "none", "alpha": 0.8}
-        ax.plot(own["kl"].clip(lower=1e-5), base - own["accuracy"], label=arm, **style)
+        own = table[table["arm"] == arm]
+        style = {**look(arm), "linestyle": "none", "alpha": 0.8}
+        ax.plot(own["kl"], own["lost"], label=title(arm), **style)
     ax.set_xscale("log")
     ax.axhline(0, color="black", linewidth=0.6, marker="", linestyle="-")
     ax.set(
         xlabel="KL to the base on game states (nats per token)",
-        ylabel=f"skill accuracy lost, {decoding}",
+        ylabel=f"skill accuracy lost, {WORDS[decoding]}",
     )
-    ax.legend(fontsize=6)
+    legend_below(fig, 2, [ax])
     return fig
 
 
-def sweep(success: pd.DataFrame, retention: pd.DataFrame, decoding: str) -> Figure:
-    """Success and retention against beta (column beta), means over seeds."""
-    fig, ax = figure("column", ratio=0.7)
-    panels = (
-        (success, "success", "game success"),
-        (retention, "accuracy", "skills kept"),
-    )
-    for rows, value, label in panels:
-        own = rows[rows["decoding"] == decoding]
-        table = over_seeds(own, value, ("beta",)).sort_values("beta")
-        error = [table["mean"] - table["lo"], table["hi"] - table["mean"]]
-        places = np.arange(len(table))
-        ax.errorbar(places, table["mean"], yerr=error, capsize=2, label=label)
-    ax.set_xticks(places, [f"{b:g}" for b in table["beta"]])
-    ax.set(xlabel="beta, weight of the KL to the base", ylabel=decoding, ylim=(0, 1))
-    ax.legend()
+def sweep(table: pd.DataFrame, decoding: str) -> Figure:
+    """Games won and skills kept against beta; seeds below the axis.
+
+    Args:
+        table: of `summaries.sweep_means`.
+        decoding: of the table, for the axis.
+    """
+    fig, ax = figure("column", ratio=0.75)
+    betas = sorted(set(table["beta"].tolist()))
+    places = np.arange(len(betas))
+    for measure, rows in table.groupby("measure", sort=False):
+        rows = rows.set_index("beta").loc[betas]
+        error = [rows["mean"] - rows["lo"], rows["hi"] - rows["mean"]]
+        ax.errorbar(places, rows["mean"], yerr=error, capsize=2, label=measure)
+    seeds = table.groupby("beta")["seeds"].max()
+    ax.set_xticks(places, [f"{b:g}\n({_seeds(int(seeds[b]))})" for b in betas])
+    ax.set(xlabel="beta, weight of the KL to the base", ylim=(0, 1.02))
+    ax.set_ylabel(f"share, {WORDS[decoding]}")
+    legend_below(fig, 2, [ax])
     return fig
+
+
+def _seeds(count: int) -> str:
+    return "1 seed" if count == 1 else f"{count} seeds"
