@@ -146,7 +146,7 @@ def test_a_cell_runs_again_when_the_code_of_its_notebook_changed(folder, capsys)
 def test_workers_share_the_cores(folder, monkeypatch):
     monkeypatch.setattr(batch.os, "cpu_count", lambda: 8)
     monkeypatch.setattr(batch, "run_one", lambda cell, threads: threads)
-    cell = batch.Cell(folder / "00_first.ipynb", folder / "out.ipynb")
+    cell = batch.GridCell(folder / "00_first.ipynb", folder / "out.ipynb")
     assert list(batch.run_cells([cell], workers=3)) == [2]
     assert list(batch.run_cells([cell], workers=1)) == [None]
 
@@ -155,5 +155,5 @@ def test_values_reach_the_notebook_with_their_types(folder):
     body = "assert steps == ['1', '7', 2.5, True] and preset == 'cpu', (steps, preset)"
     book = write_notebook(folder / "02_typed.ipynb", body)
     given = {"steps": ["1", "7", 2.5, True], "preset": "cpu"}
-    cell = batch.Cell(book, folder / "out.ipynb", given)
+    cell = batch.GridCell(book, folder / "out.ipynb", given)
     assert batch.run_one(cell).error == ""

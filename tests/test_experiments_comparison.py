@@ -8,7 +8,8 @@ import torch
 
 from pivotlab.experiments import comparison
 from pivotlab.experiments.arms import ARMS, MAIN_ARMS, get_arm
-from pivotlab.experiments.comparison import Cell, arm_turns, marks, run_cell
+from pivotlab.experiments.cells import TrainingCell
+from pivotlab.experiments.comparison import arm_turns, marks, run_cell
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import from_params
 from pivotlab.experiments.runs import read_records
@@ -57,9 +58,9 @@ def test_pivots_follow_the_arms_own_reward():
 
 def test_marks_by_hand():
     cpu = from_params("cpu")
-    assert marks(cpu, Cell("base", 0, 960)) == [0]
-    assert marks(cpu, Cell("sft", 0, 240)) == [60, 120, 240]
-    assert marks(cpu, Cell("sft", 0, 100)) == [60, 100]
+    assert marks(cpu, TrainingCell("base", 0, 960)) == [0]
+    assert marks(cpu, TrainingCell("sft", 0, 240)) == [60, 120, 240]
+    assert marks(cpu, TrainingCell("sft", 0, 100)) == [60, 100]
 
 
 class Examiner:
@@ -85,7 +86,7 @@ class Examiner:
 
 @pytest.mark.parametrize("arm", ["functional/pivots", "sft", "placebo"])
 def test_a_cell_trains_examines_and_is_not_repeated(arm, tmp_path):
-    examiner, cell = Examiner(), Cell(arm, 0, 2)
+    examiner, cell = Examiner(), TrainingCell(arm, 0, 2)
     tables = run_cell(cell, PRESET, POOL, examiner)
     (row,) = tables["pivotrl_arms"]
     grpo = arm != "sft"
@@ -121,7 +122,7 @@ def test_checkpoints_of_a_launched_run_are_evaluated_in_order(tmp_path):
 
 @pytest.mark.slow
 def test_a_launched_cell_trains_as_one_in_this_process(tmp_path, monkeypatch):
-    cell, weights = Cell("functional/pivots", 0, 2), []
+    cell, weights = TrainingCell("functional/pivots", 0, 2), []
 
     def evaluate(policy, step):
         weights.append(policy.model.norm.weight.detach().clone())
@@ -146,25 +147,19 @@ def test_a_launched_cell_trains_as_one_in_this_process(tmp_path, monkeypatch):
 
 
 def test_other_settings_do_not_mix_into_a_finished_cell():
-    cell = Cell("base", 0, 2)
+    cell = TrainingCell("base", 0, 2)
     run_cell(cell, PRESET, POOL, Examiner())
     other = from_params("smoke", trajectories=6, steps=2)
-    with pytest.raises(ValueError, match="other settings; delete it"):
+    with pytest.raises(ValueError, match="other settings"):
         run_cell(cell, other, POOL, Examiner())
 
 
 def test_a_cell_does_not_depend_on_which_others_were_asked_for():
     examiner = Examiner()
-    run_cell(Cell("base", 0, 2), PRESET, POOL, examiner)
+    run_cell(TrainingCell("base", 0, 2), PRESET, POOL, examiner)
     other = from_params("smoke", trajectories=5, steps=9, seeds=[0, 7])
-    run_cell(Cell("base", 0, 9), other, POOL, examiner)
+    run_cell(TrainingCell("base", 0, 9), other, POOL, examiner)
     assert examiner.asked == 1
-
-
-def test_the_cell_folder_is_named_after_the_arm():
-    folder = Cell("functional/pivots@beta=0.3", 1, 2).folder(PRESET)
-    assert folder.name == "seed-1"
-    assert folder.parent.name == "functional_pivots_beta=0.3"
 
 
 def test_the_reward_is_the_arms():

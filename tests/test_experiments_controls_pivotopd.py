@@ -7,7 +7,7 @@ import pytest
 from pivotlab.environments.textgame import TextGame
 from pivotlab.evaluation.recovery import first_mistakes
 from pivotlab.experiments.controls.pivotopd import LINES, pivotopd_steps
-from pivotlab.experiments.opd.comparison import base_episodes
+from pivotlab.experiments.opd.examination import base_episodes
 from pivotlab.experiments.presets import get_preset
 from pivotlab.models.registry import load_model
 from pivotlab.rendering import Renderer

@@ -23,7 +23,7 @@ from typing import Any
 
 from pivotlab import paths
 from pivotlab.experiments.command_line import Parser
-from pivotlab.experiments.grid import Cell, Grid, read_grid
+from pivotlab.experiments.grid import Grid, GridCell, read_grid
 from pivotlab.experiments.notebooks import code_cells
 from pivotlab.experiments.presets import get_preset
 from pivotlab.experiments.runs import commit, rows_to_csv, write_text
@@ -37,7 +37,7 @@ class Outcome:
     """One notebook run: how long it took, its error if it failed, whether it was
     finished before."""
 
-    cell: Cell
+    cell: GridCell
     seconds: float
     error: str = ""
     kept: bool = False
@@ -57,7 +57,7 @@ def ordered_notebooks() -> list[Path]:
     ]
 
 
-def ordered_cells(preset: str, only: Sequence[str] = ()) -> list[Cell]:
+def ordered_cells(preset: str, only: Sequence[str] = ()) -> list[GridCell]:
     """The ordered notebooks at a preset; `only` keeps those whose name starts so.
 
     Raises:
@@ -71,10 +71,10 @@ def ordered_cells(preset: str, only: Sequence[str] = ()) -> list[Cell]:
             f"--only {' '.join(only)} matches no notebook; there are {names}"
         )
     folder = paths.runs() / preset
-    return [Cell(n, folder / n.name, {"preset": preset}) for n in chosen]
+    return [GridCell(n, folder / n.name, {"preset": preset}) for n in chosen]
 
 
-def run_one(cell: Cell, threads: int | None = None) -> Outcome:
+def run_one(cell: GridCell, threads: int | None = None) -> Outcome:
     """Execute one cell in a process of its own; an error is returned, not raised.
 
     Args:
@@ -99,7 +99,7 @@ def run_one(cell: Cell, threads: int | None = None) -> Outcome:
     return Outcome(cell, time.monotonic() - start, error)
 
 
-def run_cells(cells: Sequence[Cell], workers: int = 1) -> Iterator[Outcome]:
+def run_cells(cells: Sequence[GridCell], workers: int = 1) -> Iterator[Outcome]:
     """Run cells, `workers` at a time, and yield each as it ends.
 
     Several workers share the machine's cores evenly.
@@ -134,7 +134,7 @@ def run_grid(grid: Grid) -> list[Outcome]:
     return outcomes
 
 
-def _reported(cells: Sequence[Cell], workers: int) -> list[Outcome]:
+def _reported(cells: Sequence[GridCell], workers: int) -> list[Outcome]:
     """Run cells with one printed line each; what finished is marked at once."""
     outcomes = []
     # Taken before: what counts is the code that ran, not what it was edited into.
@@ -151,14 +151,14 @@ def _reported(cells: Sequence[Cell], workers: int) -> list[Outcome]:
     return outcomes
 
 
-def _facts(cell: Cell) -> dict[str, Any]:
+def _facts(cell: GridCell) -> dict[str, Any]:
     """What makes a finished cell the same cell."""
     code = "\0".join(source for source, _ in code_cells(cell.notebook))
     digest = hashlib.sha256(code.encode()).hexdigest()
     return {"notebook": cell.notebook.stem, "params": dict(cell.params), "code": digest}
 
 
-def _finished(cell: Cell) -> float | None:
+def _finished(cell: GridCell) -> float | None:
     """Seconds the cell took if it has finished as it is now, else None."""
     note = cell.folder / "cell.json"
     if not (note.exists() and cell.output.exists()):

@@ -7,18 +7,35 @@ on, and, once it is finished, `rows.json`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pivotlab import paths
 from pivotlab.experiments.presets import Preset
 from pivotlab.experiments.runs import write_text
 
 #: A notebook parameter of this value leaves the choice to the preset.
 PRESET = "preset"
-#: The arm that trains nothing, so that one seed is enough.
+#: The model before training; and arms that train nothing, so that one seed is enough.
 BASE = "base"
+UNTRAINED = (BASE, "second")
+
+
+@dataclass(frozen=True)
+class TrainingCell:
+    """One arm at one seed, trained for `steps`."""
+
+    arm: str
+    seed: int
+    steps: int
+
+    def folder(self, preset: Preset, comparison: str) -> Path:
+        """Where its evaluations and checkpoints lie among the cells of a comparison."""
+        name = re.sub(r"[^A-Za-z0-9.=-]+", "_", self.arm)
+        return paths.runs() / preset.name / comparison / name / f"seed-{self.seed}"
 
 
 def listed(
@@ -57,9 +74,9 @@ def listed_seeds(text: object) -> tuple[int, ...] | None:
 
 
 def planned(arms: Iterable[str], seeds: Collection[int]) -> list[tuple[str, int]]:
-    """(arm, seed) of every cell, seed by seed; the untrained base has one."""
+    """(arm, seed) of every cell, seed by seed; untrained arms have one."""
     first, arms = next(iter(seeds)), list(arms)
-    return [(a, s) for s in seeds for a in arms if a != BASE or s == first]
+    return [(a, s) for s in seeds for a in arms if a not in UNTRAINED or s == first]
 
 
 def dependences(

@@ -8,9 +8,7 @@ killed half-way goes on from its last checkpoint.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -18,9 +16,8 @@ import pandas as pd
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pivotlab import paths
 from pivotlab.experiments.arms import Arm, get_arm
-from pivotlab.experiments.cells import dependences, kept
+from pivotlab.experiments.cells import TrainingCell, dependences, kept
 from pivotlab.experiments.examination import HINTS
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import Preset
@@ -65,21 +62,7 @@ class Examiner(Protocol):
     def headline(self, rows: dict[str, list[dict]]) -> dict[str, float]: ...
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One arm at one seed, trained for `steps`."""
-
-    arm: str
-    seed: int
-    steps: int
-
-    def folder(self, preset: Preset) -> Path:
-        """Where its evaluations and checkpoints lie."""
-        name = re.sub(r"[^a-z0-9.=-]+", "_", self.arm)
-        return paths.runs() / preset.name / "comparison" / name / f"seed-{self.seed}"
-
-
-def marks(preset: Preset, cell: Cell) -> list[int]:
+def marks(preset: Preset, cell: TrainingCell) -> list[int]:
     """Evaluated steps of a cell; step 0 belongs to the arm "base" alone."""
     if get_arm(cell.arm).objective == "none":
         return [0]
@@ -113,7 +96,7 @@ def arm_turns(arm: Arm, pool: Pool, preset: Preset, seed: int) -> list[Candidate
 
 
 def run_cell(
-    cell: Cell, preset: Preset, pool: Pool, examination: Examiner
+    cell: TrainingCell, preset: Preset, pool: Pool, examination: Examiner
 ) -> dict[str, list[dict]]:
     """Train and evaluate one cell, or read what a finished one left.
 
@@ -123,7 +106,7 @@ def run_cell(
     Raises:
         ValueError: unknown arm, or its folder holds a run with other settings.
     """
-    arm, folder = get_arm(cell.arm), cell.folder(preset)
+    arm, folder = get_arm(cell.arm), cell.folder(preset, "comparison")
     trains = arm.objective != "none"
 
     def evaluate(policy: PreTrainedModel, step: int) -> dict[str, float]:
@@ -146,7 +129,7 @@ def run_cell(
 
 def train(
     arm: Arm,
-    cell: Cell,
+    cell: TrainingCell,
     preset: Preset,
     pool: Pool,
     model: PreTrainedModel,
@@ -261,7 +244,7 @@ def training_rows(trained: TrainingRun, preset: Preset) -> list[dict]:
 
 
 def _rows(
-    cell: Cell, preset: Preset, folder: Path, history: list[dict]
+    cell: TrainingCell, preset: Preset, folder: Path, history: list[dict]
 ) -> dict[str, list[dict]]:
     """All tables of a cell, with what each row cost up to its step."""
     costs = {row["steps"]: row for row in history}

@@ -32,7 +32,7 @@ _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One notebook at one setting.
 
     Attributes:
@@ -56,7 +56,7 @@ class Cell:
 class Grid:
     """The cells of a grid file, how many run at a time, and where they lie."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
     cores: int
     folder: Path
 
@@ -96,7 +96,7 @@ def _grid(content: Mapping[str, Any], folder: Path) -> Grid:
     return Grid(cells, cores, folder)
 
 
-def _cells(table: Mapping[str, Any], folder: Path) -> Iterator[Cell]:
+def _cells(table: Mapping[str, Any], folder: Path) -> Iterator[GridCell]:
     """Every combination of one table's lists, checked."""
     if "notebook" not in table:
         raise ValueError("a [[grid]] table needs a notebook")
@@ -108,8 +108,8 @@ def _cells(table: Mapping[str, Any], folder: Path) -> Iterator[Cell]:
         params = dict(zip(lists, values, strict=True))
         notebook = _find(params.pop("notebook"))
         notebooks.check_parameters(notebook, params)
-        place = folder / _folder_name(Cell(notebook, notebook, params).label)
-        yield Cell(notebook, place / notebook.name, params, place)
+        place = folder / _folder_name(GridCell(notebook, notebook, params).label)
+        yield GridCell(notebook, place / notebook.name, params, place)
 
 
 def _find(name: Any) -> Path:
