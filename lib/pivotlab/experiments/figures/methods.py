@@ -135,7 +135,8 @@ def methods_table(records: pd.DataFrame, environment: str) -> pd.DataFrame:
 
 
 def success_points(records: pd.DataFrame, environment: str) -> tuple[Figure, object]:
-    """Success of every method with its interval; the table behind it.
+    """Success of every method with its interval, seeds × tasks, and the base's as a
+    line; the table behind it.
 
     Filled: published code or formula. Open: implemented from a description.
     """
@@ -156,7 +157,12 @@ def success_points(records: pd.DataFrame, environment: str) -> tuple[Figure, obj
             capsize=2,
             markerfacecolor="white" if _exactness(name) == "description" else color,
         )
-    titles = [METHOD_ARMS[name].title for name in names]
+    if "base" in names:
+        ax.axvline(cells.loc["base", "mean"], color=GREY, linestyle=":", marker="")
+    titles = [
+        f"{METHOD_ARMS[name].title} ({cell['seeds']} × {cell['n'] // cell['seeds']})"
+        for name, cell in cells.iterrows()
+    ]
     ax.set_yticks(-np.arange(len(names)), titles)
     ax.set(xlabel="success on held-out tasks", xlim=(0, 1))
     return fig, cells.reset_index()
