@@ -39,6 +39,7 @@ def write_records(folder):
     own = own.query("task_type == 'all'").rename(columns={"success": "rate"})
     last = own[own["steps"].isin([0, 40])].assign(mistakes=9, repeats=8)
     last = last.assign(lo=last["rate"] - 0.1, hi=last["rate"] + 0.1)
+    last = last.assign(better=5, worse=1, same=3, p_gold=0.3, p_mistake=0.2)
     share = {"lo": 0.2, "hi": 0.6}
     tables = {
         "pivotrl_arms": arm_rows(MAIN_ARMS),
@@ -74,9 +75,11 @@ def write_records(folder):
             for t in (0, 20, 40)
         ],
         "methods": [
-            {"environment": e, "method": m, "seed": 0, "n": 50, "success": 0.4}
-            for e in ("game", "shop")
-            for m in ("GRPO", "PivotOPD")
+            {"environment": e, "method": m, "seed": s, "steps": 20, "n": 50}
+            | {"success": 0.4 + 0.1 * s}
+            for e in ("textgame", "shop")
+            for m in ("grpo", "pivot_opd")
+            for s in (0, 1)
         ],
         "zero_signal": [{"model": "tiny", "k": 16, "n": 99, "zero_share": 0.4} | share],
     }

@@ -29,6 +29,7 @@ def arms():
 
 def test_the_length_is_one_that_every_arm_reached():
     assert own_panels.last_common_step(arms(), list(LABELS)) == 60
+    assert own_panels.last_common_step(arms(), [*LABELS, "never run"]) == 60
     assert own_panels.last_common_step(arms(), ["functional/pivots"]) == 120
     assert own_panels.last_common_step(arms().iloc[:0], list(LABELS)) == 0
     assert own_panels.after(0) == "" and own_panels.after(60) == ", 60 steps"
@@ -38,9 +39,34 @@ def test_success_bars_take_splits_together_and_average_seeds():
     rows = own_panels.success_bars(arms(), LABELS, "greedy", {"won": {}}, 60)
     assert rows["row"].tolist() == ["base", "SFT", "PivotRL"]
     assert rows["value"].tolist() == pytest.approx([20, 40, 60])
-    assert rows["seeds"].tolist() == [1, 1, 2] and rows["n"].tolist() == [40, 40, 80]
+    assert rows["seeds"].tolist()[1:] == [1, 2] and rows["seeds"].isna()[0]
+    assert rows["n"].tolist() == [40, 40, 80]
     _, lo, hi = wilson(16, 40)
     assert rows.loc[1, ["lo", "hi"]].tolist() == pytest.approx([100 * lo, 100 * hi])
+
+
+def test_an_arm_without_a_record_keeps_its_row_and_says_why():
+    labels = LABELS | {"placebo": "coin"}
+    rows = own_panels.success_bars(arms(), labels, "greedy", {"won": {}}, 120)
+    assert rows["row"].tolist() == ["base", "SFT", "PivotRL", "coin"]
+    assert rows["note"].tolist() == ["", "not at 120 steps", "", "not run"]
+    assert rows["value"].isna().tolist() == [False, True, False, True]
+    only = own_panels.success_bars(arms(), {"placebo": "coin"}, "t1", {"won": {}}, 0)
+    assert only.empty
+
+
+def test_the_average_row_weighs_skills_alike():
+    rows = [
+        {"arm": arm, "seed": 0, "steps": steps, "decoding": "greedy", "skill": skill}
+        | {"shares_game_tokens": "False", "n": n, "accuracy": accuracy}
+        for arm, steps, low in (("base", 0, 0.0), ("sft", 60, 0.1))
+        for skill, n, accuracy in (("add", 10, 0.9 - low), ("sort", 90, 0.5 + low / 2))
+    ]
+    found = own_panels.retention_changes(
+        pd.DataFrame(rows), {"sft": "SFT"}, "greedy", 60
+    )
+    assert found["row"].tolist() == ["add", "sort", "average"]
+    assert found["value"].tolist() == pytest.approx([-10, 5, -2.5])
 
 
 def test_columns_choose_splits_and_tasks():
@@ -65,9 +91,10 @@ def test_retention_is_a_change_against_the_base():
     ]
     labels = {"sft": "SFT", "functional/pivots": "PivotRL"}
     found = own_panels.retention_changes(pd.DataFrame(rows), labels, "greedy", 60)
-    assert found["row"].tolist() == ["add", "add"], "the game is no unrelated skill"
-    assert found["column"].tolist() == ["SFT", "PivotRL"]
-    assert found["value"].tolist() == pytest.approx([-10, 2])
+    skills = ["add", "add", "average", "average"]
+    assert found["row"].tolist() == skills, "the game is no unrelated skill"
+    assert found["column"].tolist() == ["SFT", "PivotRL"] * 2
+    assert found["value"].tolist() == pytest.approx([-10, 2] * 2)
     _, lo, hi = wilson(40, 50)
     ends = [100 * (lo - 0.9), 100 * (hi - 0.9)]
     assert found.loc[0, ["lo", "hi"]].tolist() == pytest.approx(ends)
@@ -79,26 +106,23 @@ def test_lines_start_at_the_base():
     rows = own_panels.curve_lines(own, "success", labels)
     line = rows[rows["column"] == "pivots"]
     assert line["row"].tolist() == [0, 60, 120]
+    assert line["seeds"].isna().tolist() == [True, False, False], "the base has none"
     assert line["value"].tolist() == pytest.approx([25, 65, 95])
 
 
-def test_recovery_of_one_seed_keeps_its_bootstrap():
-    row = {"seed": 0, "steps": 9, "mistakes": 10, "repeats": 8, "lo": 0.1, "hi": 0.6}
-    table = pd.DataFrame([row | {"arm": "full", "rate": 0.3}])
-    (found,) = own_panels.recovery_bars(table, {"full": "all"}, 9).to_dict("records")
-    assert found["value"] == pytest.approx(30) and found["n"] == 80
-    assert (found["lo"], found["hi"]) == pytest.approx((10, 60))
-
-
-def test_recovery_lines_average_over_seeds():
+def test_training_is_smoothed_run_by_run_before_the_mean():
     rows = [
-        {"arm": "full", "seed": s, "turns": t, "recovered": 0.1 * t * (s + 1)}
-        for s in (0, 1)
-        for t in (0, 1)
+        {"arm": "sft", "seed": seed, "steps": 10 * step, "reward_std": value + seed}
+        for seed in (0, 1)
+        for step, value in enumerate((0.0, 3.0, 0.0, 3.0))
     ]
-    found = own_panels.recovery_lines(pd.DataFrame(rows), {"full": "all"})
-    assert found["value"].tolist() == pytest.approx([0, 15])
-    assert found.loc[1, ["lo", "hi", "seeds"]].tolist() == pytest.approx([10, 20, 2])
+    table = pd.DataFrame(rows)
+    plain = own_panels.training_lines(table, "reward_std", LABELS)
+    assert plain["value"].tolist() == [0.5, 3.5, 0.5, 3.5]
+    assert plain["lo"].tolist() == [0, 3, 0, 3] and set(plain["seeds"]) == {2}
+    found = own_panels.training_lines(table, "reward_std", LABELS, marks=3)
+    assert found["value"].tolist() == [2.0, 1.5, 2.5, 2.0], "fewer at the ends"
+    assert found["hi"].tolist() == [2.5, 2.0, 3.0, 2.5]
 
 
 def test_simple_bars_find_the_interval_of_their_column():
@@ -113,18 +137,6 @@ def test_simple_bars_find_the_interval_of_their_column():
         pytest.approx(expected)
     )
     assert rows["n"].tolist() == [5, 5]
-
-
-def test_methods_have_one_row_per_seed(tmp_path):
-    path = tmp_path / "methods.csv"
-    head = "environment,method,seed,n,success\n"
-    path.write_text(head + "game,GRPO,0,50,0.4\ngame,GRPO,1,50,0.6\n")
-    (row,) = own_panels.method_grid(OwnRecords(tmp_path)).to_dict("records")
-    assert (row["row"], row["column"], row["seeds"]) == ("GRPO", "game", 2)
-    assert row["value"] == pytest.approx(50)
-    path.write_text(head + "game,GRPO,0,50,0.4\ngame,GRPO,0,50,0.6\n")
-    with pytest.raises(ValueError, match="several rows for one environment, method"):
-        own_panels.method_grid(OwnRecords(tmp_path))
 
 
 def test_costs_are_success_against_rollout_turns():
@@ -150,15 +162,8 @@ def test_nothing_recorded_gives_nothing(tmp_path):
     own = OwnRecords(tmp_path)
     empty = own.table("pivotopd_arms")
     assert own_panels.success_bars(empty, LABELS, "t1", {"all": {}}, 0).empty
-    assert own_panels.recovery_bars(own.table("recovery_replay"), LABELS, 0).empty
-    assert own_panels.recovery_lines(own.table("recovery_curve"), LABELS).empty
     assert own_panels.cost_lines(own.table("e2e_vs_pivot"), "greedy").empty
     training = own.table("pivotrl_training")
-    assert own_panels.silence_lines(training, LABELS).empty
-    for make in (
-        own_panels.method_grid,
-        own_panels.overhead_rows,
-        own_panels.silent_rows,
-    ):
+    assert own_panels.training_lines(training, "reward_std", LABELS).empty
+    for make in (own_panels.overhead_rows, own_panels.silent_rows):
         assert make(own).empty
-    assert own_panels.k_bars(own, "t1").empty

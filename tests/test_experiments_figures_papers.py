@@ -11,7 +11,15 @@ import pytest
 
 from pivotlab.experiments import plotting
 from pivotlab.experiments.figures import papers
-from pivotlab.experiments.figures.papers import ROWS, Pair, Panel, note_panel, rows_of
+from pivotlab.experiments.figures.panels import (
+    NO_RECORD,
+    ROWS,
+    Panel,
+    note_panel,
+    rows_of,
+)
+from pivotlab.experiments.figures.papers import Pair
+from pivotlab.experiments.own_records import OwnRecords
 
 
 @pytest.fixture(autouse=True)
@@ -47,13 +55,6 @@ def drawn(which):
     return fig
 
 
-def test_rows_are_scaled_with_their_intervals():
-    rows = ours()
-    assert tuple(rows.columns) == ROWS
-    assert rows[["value", "lo", "hi"]].values.tolist() == [[40, 30, 60], [50, 40, 60]]
-    assert rows["provenance"].isna().all() and rows["n"].tolist() == [30, 30]
-
-
 def test_printed_and_own_values_have_columns_of_their_own():
     table = papers.numbers(pair())
     assert len(table) == 6
@@ -64,28 +65,11 @@ def test_printed_and_own_values_have_columns_of_their_own():
     assert own[["reported", "reported_lo", "provenance"]].isna().all(axis=None)
 
 
-def test_bars_have_the_values_and_say_what_is_missing():
-    left, right = drawn(pair()).axes
-    widths = [p.get_width() for p in left.patches]
-    assert widths[:3] == [1.0, 3.0, 2.0] and np.isnan(widths[3])
-    assert [t.get_text().strip() for t in left.texts] == ["not printed"]
-    assert [p.get_width() for p in right.patches] == [40.0, 50.0]
-    assert left.get_title(loc="left") == "(a) Paper"
-    labels = [t.get_text() for t in left.get_legend().get_texts()]
-    assert labels == ["base", "new"] and right.get_legend() is None
-
-
-def test_intervals_reach_from_lo_to_hi():
-    _, right = drawn(pair()).axes
-    (bars,) = [c for c in right.collections if hasattr(c, "get_segments")]
-    assert [s[:, 0].tolist() for s in bars.get_segments()] == [[30, 60], [40, 60]]
-
-
 def test_without_records_the_panel_says_so():
     empty = pd.DataFrame(columns=list(ROWS))
     which = pair(own=empty)
     _, right = drawn(which).axes
-    assert [t.get_text() for t in right.texts] == [papers.NO_RECORD]
+    assert [t.get_text() for t in right.texts] == [NO_RECORD]
     assert papers.caption(which).endswith("Ours: no own record yet.")
     assert papers.numbers(which)["own"].isna().all()
 
@@ -97,21 +81,22 @@ def test_the_caption_names_provenance_n_and_seeds():
     )
 
 
-def test_a_grid_prints_every_digit_and_the_best_in_bold():
-    fig = drawn(pair("grid", stacked=True))
-    texts = {t.get_text(): t.get_weight() for t in fig.axes[0].texts}
-    assert texts == {"1.0": "normal", "2.0": "bold", "3.0": "bold"}
-    assert fig.axes[0].get_position().y0 > fig.axes[1].get_position().y1
+def test_what_was_not_run_is_no_point_of_the_caption():
+    rows = ours().assign(value=[40.0, np.nan], note=["", "not run"])
+    assert papers.caption(pair(own=rows)).endswith("Per point: n 30, seeds 1.")
+    panel = Panel("Ours", "%", rows.assign(value=np.nan), text="K = 0 not run")
+    which = Pair("10_demo", pair().paper, (panel,), "Table 9.", "the game.")
+    assert papers.caption(which).endswith("Ours: K = 0 not run.")
 
 
-def test_lines_are_drawn_with_their_band():
-    rows = ours().assign(row=[0, 20])
-    which = pair(own=rows)
-    panel = Panel("Ours", "%", rows, "lines", x="steps")
-    fig = drawn(Pair("10_demo", which.paper, (panel,), "P.", "O."))
-    (line,) = fig.axes[1].lines
-    assert line.get_xydata().tolist() == [[0, 40], [20, 50]]
-    assert fig.axes[1].get_xlabel() == "steps" and len(fig.axes[1].collections) == 1
+def test_pairs_come_by_name_in_the_order_of_their_makers(tmp_path):
+    def maker(name):
+        return lambda reported, own: Pair(name, (), (), str(len(reported)), own.folder.name)
+
+    own = OwnRecords(tmp_path)
+    found = papers.pairs((maker("b"), maker("a")), printed(), own)
+    assert list(found) == ["b", "a"]
+    assert found["a"].paper_caption == "4" and found["a"].own_caption == tmp_path.name
 
 
 def test_a_note_stands_for_an_image_and_keeps_its_rows():

@@ -4,6 +4,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
+import pandas as pd
 import pytest
 from paper_records import write_records
 
@@ -11,8 +12,7 @@ from pivotlab.experiments.figures import papers, papers_pivotopd
 from pivotlab.experiments.own_records import OwnRecords
 from pivotlab.experiments.reported import PIVOTOPD, load_reported, wide
 
-NAMES = ["counterfactual", "table_1", "table_2", "figure_3", "figure_5", "figure_6"]
-NAMES += ["table_s1", "table_s5", "swe"]
+NAMES = ["table_1", "table_2", "figure_3", "figure_6", "table_s1", "table_s5", "swe"]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def reported():
 @pytest.fixture(scope="module")
 def pairs(reported, tmp_path_factory):
     own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
-    return {p.name: p for p in papers_pivotopd.pairs(reported, own)}
+    return papers.pairs(papers_pivotopd.MAKERS, reported, own)
 
 
 def side(pairs, name, which, place=0):
@@ -44,11 +44,6 @@ def test_the_main_tables_are_complete(pairs, reported):
 
 
 def test_printed_values_reach_the_panels(pairs):
-    rows = pairs["10_pivotopd_counterfactual"].paper[0].rows.set_index("row")
-    oracle = rows.loc["oracle at the pivot", ["value", "lo", "hi"]]
-    assert oracle.tolist() == [59.0, 48.3, 69.8] and len(rows) == 6
-    final = side(pairs, "figure_5", "paper")["final rate"]
-    assert final["PivotOPD"] == 72.7 and final["base"] == 8.3
     assert side(pairs, "table_s5", "paper").loc["K=2", "total"] == 94.2
     assert side(pairs, "swe", "paper")["resolve rate"].max() == 73.0
     gains = side(pairs, "figure_6", "paper").iloc[:, 0]
@@ -62,17 +57,32 @@ def test_own_panels_are_filled_from_records(pairs):
         assert all(len(panel.rows) for panel in pair.own), pair.name
         assert papers.numbers(pair)["own"].notna().any()
     bars = side(pairs, "figure_6", "own")
-    assert list(bars.index) == [f"K={k}" for k in range(4)]
+    assert list(bars.index) == [f"K = {k}" for k in range(4)]
     assert set(bars.columns) == {"success", "recovered"}
-    order = pairs["10_pivotopd_counterfactual"].own[0].rows["row"].tolist()
-    assert order == ["none", "oracle at the pivot"], "in the paper's order"
-    lines = pairs["10_pivotopd_figure_5"].own[1]
-    assert lines.kind == "lines" and lines.rows["row"].max() == 30
+    assert pairs["10_pivotopd_figure_6"].own[0].title.endswith("40 steps")
+    grid = side(pairs, "table_1", "own")
+    assert grid.loc["PivotOPD"].tolist() == [pytest.approx(45)] * 2
+
+
+def test_arms_that_were_not_run_keep_their_rows(reported, tmp_path):
+    path = write_records(tmp_path) / "pivotopd_arms.csv"
+    arms = pd.read_csv(path)
+    gone = ["self-teacher", "swe", "random turns", "no action named"]
+    arms[~arms["arm"].isin(gone)].to_csv(path, index=False)
+    found = papers.pairs(papers_pivotopd.MAKERS, reported, OwnRecords(tmp_path))
+    for name, missing in {
+        "table_2": ["random turns", "no action named"],
+        "figure_3": ["student as teacher"],
+        "swe": ["OPD + pivots"],
+    }.items():
+        rows = found[f"10_pivotopd_{name}"].own[0].rows
+        assert rows[rows["note"] == "not run"]["row"].tolist() == missing
 
 
 def test_without_records_every_pair_is_still_made(reported, tmp_path):
-    found = papers_pivotopd.pairs(reported, OwnRecords(tmp_path))
+    found = papers.pairs(papers_pivotopd.MAKERS, reported, OwnRecords(tmp_path))
     assert len(found) == len(NAMES)
-    for pair in found:
+    for name, pair in found.items():
         assert all(panel.rows.empty for panel in pair.own)
-        assert papers.caption(pair).endswith("Ours: no own record yet.")
+        why = "K = 0 to 3 not run" if name.endswith("figure_6") else "no own record yet"
+        assert papers.caption(pair).endswith(f"Ours: {why}.")

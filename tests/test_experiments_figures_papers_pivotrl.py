@@ -9,6 +9,7 @@ import pytest
 from paper_records import write_records
 
 from pivotlab.experiments.figures import papers, papers_pivotrl
+from pivotlab.experiments.figures.panels import NO_RECORD
 from pivotlab.experiments.own_records import OwnRecords
 from pivotlab.experiments.reported import PIVOTRL, load_reported, wide
 
@@ -24,11 +25,11 @@ def reported():
 @pytest.fixture(scope="module")
 def pairs(reported, tmp_path_factory):
     own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
-    return {p.name: p for p in papers_pivotrl.pairs(reported, own)}
+    return papers.pairs(papers_pivotrl.MAKERS, reported, own)
 
 
 def side(pairs, name, which):
-    (panel,) = getattr(pairs[f"10_pivotrl_{name}"], which)
+    panel, *_ = getattr(pairs[f"10_pivotrl_{name}"], which)
     return panel.rows.pivot(index="row", columns="column", values="value")
 
 
@@ -67,22 +68,53 @@ def test_curves_known_as_images_are_not_redrawn(pairs, name):
 
 
 def test_own_panels_are_filled_from_records(pairs):
-    without = {"table_3", "table_5"}
     for name in NAMES:
-        (panel,) = pairs[f"10_pivotrl_{name}"].own
-        assert panel.rows.empty == (name in without), name
-        assert name not in without or "no counterpart" in panel.text
+        for panel in pairs[f"10_pivotrl_{name}"].own:
+            assert panel.rows.empty == (name == "table_5"), name
+            assert name != "table_5" or "no counterpart" in panel.text
     own = side(pairs, "table_1", "own")
-    assert list(own.columns) == ["rooms seen", "rooms unseen"]
-    assert own.loc["base", "rooms seen"] == pytest.approx(20)
+    assert list(own.index) == ["rooms seen", "rooms unseen"]
+    assert set(own.columns) == set(side(pairs, "table_1", "paper").columns)
+    assert own.loc["rooms seen", "base"] == pytest.approx(20)
     assert pairs["10_pivotrl_table_1"].own[0].title.endswith("40 steps")
 
 
 def test_without_records_every_pair_is_still_made(reported, tmp_path):
-    found = papers_pivotrl.pairs(reported, OwnRecords(tmp_path))
+    found = papers.pairs(papers_pivotrl.MAKERS, reported, OwnRecords(tmp_path))
     assert len(found) == len(NAMES)
-    for pair in found:
-        (panel,) = pair.own
-        assert panel.rows.empty
-        assert panel.text == papers.NO_RECORD or "no counterpart" in panel.text
+    for pair in found.values():
+        for panel in pair.own:
+            assert panel.rows.empty
+            assert panel.text == NO_RECORD or "no counterpart" in panel.text
         assert papers.numbers(pair)["own"].isna().all()
+
+
+def test_one_domain_is_the_counterpart_of_both_tables_of_forgetting(pairs):
+    second, third = (pairs[f"10_pivotrl_table_{n}"].own[0].rows for n in (2, 3))
+    assert second.equals(third)
+    assert list(dict.fromkeys(second["row"])) == ["add", "sort", "average"]
+
+
+def test_silence_is_no_spread_of_a_batch(pairs):
+    spread, silent = pairs["10_pivotrl_figure_3"].own
+    assert spread.rows["value"].tolist() == pytest.approx([0.4] * len(spread.rows))
+    assert silent.rows["value"].tolist() == pytest.approx([0.2] * len(silent.rows))
+    said = pairs["10_pivotrl_figure_3"].own_caption
+    assert "all rewards of a batch" in said and "running mean over 7" in said
+
+
+def test_ours_disagrees_where_the_notebook_says_so(reported):
+    """The numbers that notebook 10 writes out, from the committed records."""
+    own = OwnRecords()
+    training = own.table("pivotrl_training").query("steps > 480").groupby("arm")
+    spread = training["reward_std"].mean()
+    silent = training["frac_reward_zero_std"].mean()
+    pivots, turns = "functional/pivots", "functional/random"
+    assert spread[[pivots, turns]].round(3).tolist() == [0.135, 0.31]
+    assert silent[[pivots, turns]].round(2).tolist() == [0.92, 0.93]
+    lines = papers_pivotrl.figure_1(reported, own).own[0].rows
+    best = lines[lines["column"] == "end-to-end"].iloc[-1]
+    first = lines[lines["column"] == "pivots"].iloc[:2]
+    assert best[["row", "value"]].round(1).tolist() == [26.7, 58.5]
+    assert first["row"].round(1).tolist() == [91.0, 94.8]
+    assert first["value"].round(1).tolist()[1] == 61.2

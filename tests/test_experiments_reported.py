@@ -1,8 +1,5 @@
 """Reported numbers: complete, valid, and traced to the lines they come from."""
 
-import os
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -17,12 +14,10 @@ from pivotlab.experiments.reported import (
     image_only,
     load_reported,
     number,
+    reference_folder,
     untraced,
     wide,
 )
-
-#: Folder of the collection of facts that `source_line` points into.
-REFERENCE = os.environ.get("PIVOTLAB_REFERENCE", "")
 
 
 @pytest.fixture(scope="module")
@@ -151,9 +146,26 @@ def test_a_row_is_traced_by_value_sign_and_tag(tmp_path, value, tag, line, trace
 
 
 def test_every_number_stands_in_its_line_of_the_reference(reported):
-    if not REFERENCE:
+    folder = reference_folder()
+    if folder is None:
         pytest.skip("PIVOTLAB_REFERENCE does not name the collection of facts")
-    assert untraced(reported, Path(REFERENCE)) == []
+    assert untraced(reported, folder) == []
+
+
+def test_the_collection_is_named_by_the_environment(monkeypatch, tmp_path):
+    monkeypatch.delenv("PIVOTLAB_REFERENCE", raising=False)
+    assert reference_folder() is None
+    monkeypatch.setenv("PIVOTLAB_REFERENCE", str(tmp_path))
+    assert reference_folder() == tmp_path
+    monkeypatch.setenv("PIVOTLAB_REFERENCE", str(tmp_path / "gone"))
+    with pytest.raises(FileNotFoundError, match="PIVOTLAB_REFERENCE=.*gone"):
+        reference_folder()
+
+
+def test_a_record_says_that_all_rows_were_traced(reported):
+    checks = pd.read_csv(paths.RESULTS / "checks.csv")
+    found = checks[checks["check"] == "reported rows traced, share"]
+    assert found["n"].tolist() == [len(reported)] and found["value"].tolist() == [1.0]
 
 
 def test_the_files_are_all_that_is_there():

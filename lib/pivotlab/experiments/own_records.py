@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from pivotlab import paths
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 
 _ARM = ("arm", "seed", "steps")
 #: Table -> columns that figures read.
@@ -27,7 +27,11 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     ),
     "pivotrl_training": (*_ARM, "reward_std", "frac_reward_zero_std"),
     "pivotopd_arms": (*_ARM, "split", "decoding", "task_type", "n", "success"),
-    "recovery_replay": (*_ARM, "mistakes", "repeats", "rate", "lo", "hi"),
+    "recovery_replay": (
+        *_ARM,
+        *("mistakes", "repeats", "rate", "lo", "hi"),
+        *("better", "worse", "same", "p_gold", "p_mistake"),
+    ),
     "recovery_curve": ("arm", "seed", "turns", "recovered"),
     "counterfactual": ("model", "intervention", "trajectories", "success", "lo", "hi"),
     "agreement": (
@@ -51,7 +55,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
         "success",
         "rollout_turns",
     ),
-    "methods": ("environment", "method", "seed", "n", "success"),
+    "methods": ("environment", "method", "seed", "steps", "n", "success"),
     "zero_signal": ("model", "k", "n", "zero_share", "lo", "hi"),
 }
 _TEXT = frozenset(

@@ -5,11 +5,14 @@ printed, minus sign and digits only), provenance, note, source_line. The provena
 who was read: `paper` is the paper's own text, `article` and `third-party` are accounts
 of it. A point that the sources show as an image only has an empty value and a note.
 `source_line` names the file and line of the collection of facts from which the number
-was taken; that collection is not part of this repository.
+was taken. That collection is not shipped with this repository: who has it names its
+folder in the environment variable PIVOTLAB_REFERENCE, and `untraced` looks every row
+up. `data/results/checks.csv` keeps the share that the last such look-up found.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +48,10 @@ PROVENANCES = frozenset(
     }
 )
 PIVOTRL, PIVOTOPD = "PivotRL", "PivotOPD"
+
+
+#: Environment variable that names the folder of the collection of facts.
+REFERENCE_VARIABLE = "PIVOTLAB_REFERENCE"
 
 
 class Cell(NamedTuple):
@@ -153,6 +160,20 @@ def number(reported: pd.DataFrame, cell: Cell) -> float:
     return float(found["number"].iloc[0])
 
 
+def reference_folder() -> Path | None:
+    """Folder of the collection of facts; None where it is not at hand.
+
+    Raises:
+        FileNotFoundError: the variable names no folder.
+    """
+    name = os.environ.get(REFERENCE_VARIABLE, "")
+    if not name:
+        return None
+    if not Path(name).is_dir():
+        raise FileNotFoundError(f"{REFERENCE_VARIABLE}={name} is no folder")
+    return Path(name)
+
+
 def untraced(reported: pd.DataFrame, reference: Path) -> list[str]:
     """Rows that cannot be found where they say they come from.
 
@@ -163,7 +184,7 @@ def untraced(reported: pd.DataFrame, reference: Path) -> list[str]:
         reference: folder of the collection of facts.
 
     Returns:
-        One sentence per row that fails; empty when all are traced.
+        One sentence per row and reason that fails; empty when all are traced.
     """
     files: dict[str, list[str]] = {}
     failures = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from pivotlab.experiments.figures.looks import look
 from pivotlab.experiments.figures.own_panels import (
     PIVOTRL_ARMS,
     after,
@@ -16,25 +17,26 @@ from pivotlab.experiments.figures.own_panels import (
     curve_lines,
     last_common_step,
     retention_changes,
-    silence_lines,
     silent_rows,
     success_bars,
+    training_lines,
 )
-from pivotlab.experiments.figures.papers import (
-    Pair,
-    Panel,
-    note_panel,
-    printed_rows,
-    rows_of,
-)
+from pivotlab.experiments.figures.panels import Panel, note_panel, rows_of
+from pivotlab.experiments.figures.papers import Pair, printed_rows
 from pivotlab.experiments.own_records import OwnRecords
+from pivotlab.experiments.plotting import COLORS
 from pivotlab.experiments.recomputation import TABLE_4
 from pivotlab.experiments.reported import PIVOTRL, block
 from pivotlab.experiments.summaries import success_rows
 
 DECODING = "greedy"
-_MAIN = {arm: PIVOTRL_ARMS[arm] for arm in ("base", "sft", "functional/pivots")}
+#: Recorded steps, ten apart, that the share of silent groups is averaged over.
+SMOOTHED = 7
 _TRAINED = {"sft": "SFT", "functional/pivots": "PivotRL"}
+_MAIN = {"base": "base"} | _TRAINED
+_SAMPLED = {"functional/pivots": "pivots", "functional/random": "random turns"}
+_CURVES = _SAMPLED | {"sft": "SFT"}
+_COLORS = {name: look(arm)["color"] for arm, name in _CURVES.items()}
 _SELECTION = {
     "base": "base",
     "sft": "SFT",
@@ -42,23 +44,6 @@ _SELECTION = {
     "functional/pivots": "pivots",
 }
 _SEEDS = "bars are means over seeds with 95 % t intervals (one seed: Wilson)."
-
-
-def pairs(reported: pd.DataFrame, own: OwnRecords) -> list[Pair]:
-    """All pairs, in the paper's order."""
-    makers = (
-        silent_turns,
-        table_1,
-        table_2,
-        table_3,
-        table_4,
-        table_5,
-        table_6,
-        figure_1,
-        figure_2,
-        figure_3,
-    )
-    return [make(reported, own) for make in makers]
 
 
 def silent_turns(reported: pd.DataFrame, own: OwnRecords) -> Pair:
@@ -92,7 +77,7 @@ def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     return Pair(
         "10_pivotrl_table_1",
         (Panel("Paper: in domain", "accuracy (%)", paper),),
-        (Panel(f"Ours: in domain{after(steps)}", "games won (%)", bars),),
+        (Panel(f"Ours: in domain{after(steps)}", "games won (%)", _swapped(bars)),),
         "Table 1, base, SFT and PivotRL on the same data.",
         f"greedy success on held-out games after {steps} steps; {_SEEDS}",
     )
@@ -103,36 +88,40 @@ def table_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     paper = printed_rows(reported, PIVOTRL, "Table 2", "delta SFT", "delta PivotRL")
     paper["column"] = paper["column"].str.removeprefix("delta ")
     paper["row"] = paper["row"].replace("average", "average (printed)")
-    retention = own.table("pivotrl_retention")
-    steps = last_common_step(retention, list(_TRAINED))
-    changes = retention_changes(retention, _TRAINED, DECODING, steps)
+    panel, said = _forgotten(own)
     return Pair(
         "10_pivotrl_table_2",
         (Panel("Paper: out of domain", "change over the base (points)", paper),),
-        (
-            Panel(
-                f"Ours: unrelated skills{after(steps)}",
-                "change over the base (points)",
-                changes,
-            ),
-        ),
+        (panel,),
         "Table 2, change averaged over the four training domains.",
-        f"greedy accuracy on skills that no arm trains, after {steps} steps, minus the "
-        f"base's; {_SEEDS}",
+        said,
     )
+
+
+def _forgotten(own: OwnRecords) -> tuple[Panel, str]:
+    """Our change on unrelated skills, and what its caption says."""
+    retention = own.table("pivotrl_retention")
+    steps = last_common_step(retention, list(_TRAINED))
+    changes = retention_changes(retention, _TRAINED, DECODING, steps)
+    title = f"Ours: unrelated skills{after(steps)}"
+    said = (
+        f"greedy accuracy on skills that no arm trains, after {steps} steps, minus the "
+        f"base's, whose own error is left out; average: over the skills; {_SEEDS}"
+    )
+    return Panel(title, "change over the base (points)", changes), said
 
 
 def table_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Change after training on one domain; only fragments are known."""
     paper = printed_rows(reported, PIVOTRL, "Table 3", "delta SFT", "delta PivotRL")
     paper["column"] = paper["column"].str.removeprefix("delta ")
-    text = "no counterpart: we train on one domain"
+    panel, said = _forgotten(own)
     return Pair(
         "10_pivotrl_table_3",
         (Panel("Paper: after terminal data", "change over the base (points)", paper),),
-        (note_panel("Ours", text),),
-        "Table 3, the known cells; every other cell is unknown.",
-        "",
+        (panel,),
+        "Table 3, one training domain; the known cells, every other cell is unknown.",
+        f"we train on one domain, so this is the panel of Table 2 again: {said}",
     )
 
 
@@ -202,26 +191,27 @@ def figure_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
         reported, PIVOTRL, "Figure 1", "rollout turns (thousands)", "step"
     )
     costs = paper[paper["column"] != "step"]
+    costs = costs[costs["row"] != "E2E RL over PivotRL"]
+    colors = {"PivotRL": COLORS["blue"], "E2E RL": COLORS["orange"]}
     lines = cost_lines(own.table("e2e_vs_pivot"), DECODING)
     label, title = "rollout turns (thousands)", "Paper: cost of 32.67 % on SWE-Bench"
     return Pair(
         "10_pivotrl_figure_1",
-        (Panel(title, label, costs[costs["row"] != "E2E RL over PivotRL"]),),
+        (Panel(title, label, costs, colors=colors),),
         (Panel("Ours: pivots and episodes", "games won (%)", lines, "lines", x=label),),
         "Figure 1, rollout turns until both reach the same accuracy (PivotRL at step "
         "130, end-to-end RL at about step 72). The curves are known as an image only.",
         "greedy success against rollout turns, those of profiling charged to the "
-        "pivots; means over seeds with 95 % t intervals.",
+        "pivots, whose line therefore starts late; means over seeds with 95 % t "
+        "intervals.",
     )
 
 
 def figure_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
     """Accuracy against training step, pivots against random turns."""
     arms = own.table("pivotrl_arms")
-    labels = {"functional/pivots": "pivots", "functional/random": "random turns"}
-    labels |= {"sft": "SFT"}
     rows = success_rows(arms)
-    lines = curve_lines(rows[rows["decoding"] == DECODING], "success", labels)
+    lines = curve_lines(rows[rows["decoding"] == DECODING], "success", _CURVES)
     printed = block(reported, PIVOTRL, "Table 6").set_index(["row", "column"])["value"]
     text = (
         "The curves are known as an image only and are not redrawn.\nKnown: pivots end "
@@ -239,6 +229,7 @@ def figure_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
                 lines,
                 "lines",
                 x="optimizer steps",
+                colors=_COLORS,
             ),
         ),
         "Figure 2, an image.",
@@ -248,31 +239,47 @@ def figure_2(reported: pd.DataFrame, own: OwnRecords) -> Pair:
 
 
 def figure_3(reported: pd.DataFrame, own: OwnRecords) -> Pair:
-    """Reward spread within a batch against training step."""
-    labels = {"functional/pivots": "pivots", "functional/random": "random turns"}
-    lines = silence_lines(own.table("pivotrl_training"), labels)
+    """Reward spread within a batch against training step, and silence of its groups."""
+    training = own.table("pivotrl_training")
+    spread = training_lines(training, "reward_std", _SAMPLED)
+    silent = training_lines(training, "frac_reward_zero_std", _SAMPLED, SMOOTHED)
     text = (
         "The curves are known as an image only and are not redrawn.\nKnown: the spread "
         "collapses early on random turns; on pivots it stays higher for longer and "
         "saturates too."
     )
+    look_of = {"x": "optimizer steps", "colors": _COLORS}
     return Pair(
         "10_pivotrl_figure_3",
         (note_panel("Paper: reward std", text, _image(reported, "Figure 3")),),
         (
-            Panel(
-                "Ours: reward std in training",
-                "std of rewards",
-                lines,
-                "lines",
-                x="optimizer steps",
-            ),
+            Panel("Ours: std of a batch", "std of rewards", spread, "lines", **look_of),
+            Panel("Ours: silent groups", "share of groups", silent, "lines", **look_of),
         ),
-        "Figure 3, an image.",
-        "standard deviation of the rewards of a batch, every tenth step; mean and "
-        "range over seeds.",
+        "Figure 3, standard deviation of rewards within a batch, an image.",
+        "(b) standard deviation of all rewards of a batch of 8 turns with 8 samples "
+        "each, every tenth step. It is no measure of signal: turns that are always "
+        "right beside turns that are always wrong spread a batch and teach nothing. "
+        "(c) Share of the batch's groups without signal, whose rewards are all equal, "
+        f"as a centred running mean over {SMOOTHED} recorded steps of each run (fewer "
+        "at the ends). Lines: means over seeds; bands: their range.",
     )
 
 
 def _image(reported: pd.DataFrame, table: str) -> pd.DataFrame:
     return rows_of(block(reported, PIVOTRL, table))
+
+
+#: All pairs, in the paper's order.
+MAKERS = (
+    silent_turns,
+    table_1,
+    table_2,
+    table_3,
+    table_4,
+    table_5,
+    table_6,
+    figure_1,
+    figure_2,
+    figure_3,
+)
