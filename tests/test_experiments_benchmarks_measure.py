@@ -17,7 +17,7 @@ from pivotlab.experiments.benchmarks.measure import (
     setting,
     work,
 )
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 
 
 def pair_of(ours, peer):

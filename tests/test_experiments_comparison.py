@@ -12,7 +12,7 @@ from pivotlab.experiments.cells import TrainingCell
 from pivotlab.experiments.comparison import arm_turns, marks, run_cell
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import from_params
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 from pivotlab.models.registry import load_model
 from pivotlab.records import Candidate, Message, TurnProfile
 from pivotlab.training.history import Evaluations

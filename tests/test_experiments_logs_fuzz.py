@@ -5,7 +5,7 @@ import random
 import pytest
 
 from pivotlab import tool_call_text
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.experiments.logs import fuzz as verifier_fuzz
 from pivotlab.records import Candidate, Message, ToolCall, Verdict
 
@@ -88,6 +88,6 @@ def test_the_same_seed_makes_the_same_inputs():
 
 def test_the_record_and_the_exit_code(monkeypatch):
     assert verifier_fuzz.main(["--inputs", "17"]) == 0
-    table = runs.read_records("fuzz")
+    table = record_tables.read_records("fuzz")
     assert set(table["room"]) == {"verifiers"} and len(table) == 17
     assert set(table["exceptions"]) == {"0"}

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.experiments.logs import shell as shell_study
 from pivotlab.experiments.logs.shell import Row
 from pivotlab.verifiers import sandbox
@@ -95,13 +95,13 @@ def test_the_whole_study_on_the_synthetic_start(data, tmp_path):
     if reason := sandbox.reason_unavailable():
         pytest.skip(reason)
     assert shell_study.main(["--data", str(data)]) == 0
-    table = runs.read_records("shell_verifier").set_index(["mode", "turns"])
+    table = record_tables.read_records("shell_verifier").set_index(["mode", "turns"])
     assert table.loc[("exact", "first"), "recall"] == "0"
     assert table.loc[("normalised", "first"), "recall"] == "0.5"
     executed = table.loc[("executed", "first")]
     assert (executed["precision"], executed["recall"]) == ("1", "1")
     assert table.loc[("executed", "all"), "n"] == "4"
-    misses = runs.read_records("miss_rate").set_index(["source", "verifier"])
+    misses = record_tables.read_records("miss_rate").set_index(["source", "verifier"])
     assert misses.loc[("intercode, first turns", "normalised"), "miss_rate"] == "1"
     kept = list((tmp_path / "home" / ".cache" / "intercode").glob("*.jsonl"))
     assert len(kept) == 2

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.experiments.logs import tool_calls as tool_call_study
 
 READ = ("get_user", '{"id": "u1"}')
@@ -88,8 +88,8 @@ def test_figures_by_hand(data):
 def test_records_are_written(data, monkeypatch):
     monkeypatch.setattr(tool_call_study, "_airline", lambda: None)
     assert tool_call_study.main(["--data", str(data)]) == 0
-    assert len(runs.read_records("tool_call_agreement")) == 5
-    assert len(runs.read_records("miss_rate")) == 1
+    assert len(record_tables.read_records("tool_call_agreement")) == 5
+    assert len(record_tables.read_records("miss_rate")) == 1
 
 
 def test_without_data_it_says_what_to_give(tmp_path, capsys):

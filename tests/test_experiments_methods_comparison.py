@@ -16,7 +16,7 @@ from pivotlab.experiments.methods.comparison import (
     train_method,
 )
 from pivotlab.experiments.presets import from_params
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 
 PRESET = from_params("smoke", max_turns=6)
 COLUMNS = (

@@ -14,7 +14,7 @@ from pivotlab.experiments.opd.comparison import (
 )
 from pivotlab.experiments.opd.examination import EpisodeExamination
 from pivotlab.experiments.presets import from_params
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 from pivotlab.models.registry import load_model
 
 PRESET = from_params("smoke", eval_games=24, max_turns=10)

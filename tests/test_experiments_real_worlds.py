@@ -7,7 +7,7 @@ import pytest
 from fake_tau2 import fake_tau2  # noqa: F401
 
 from pivotlab.experiments import real_worlds
-from pivotlab.experiments.runs import read_records
+from pivotlab.experiments.record_tables import read_records
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
 

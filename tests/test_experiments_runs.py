@@ -1,15 +1,13 @@
-"""Run folders and record tables: whole or absent, merged by key."""
+"""Run folders: whole or absent, with all that a number depends on."""
 
 import json
-import multiprocessing
 import subprocess
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pivotlab import paths
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables, runs
 
 
 def test_a_finished_run_is_one_folder_with_four_files(tmp_path):
@@ -35,8 +33,6 @@ def test_default_folder_follows_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("PIVOTLAB_HOME", str(tmp_path))
     run = runs.Run("x", {})
     assert run.finish(value=1) == tmp_path / "runs" / "x"
-    path = runs.merge_records("t", [{"a": 1}], ["a"])
-    assert path == tmp_path / "data" / "results" / "t.csv"
 
 
 def test_a_batch_gives_a_run_a_folder_of_its_own(tmp_path, monkeypatch):
@@ -87,64 +83,6 @@ def test_parameters_that_are_not_data_are_refused(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_merging_replaces_equal_keys_and_keeps_the_rest(tmp_path):
-    keys = ["arm", "seed"]
-    first = [{"arm": "sft", "seed": s, "success": 0.1 * s} for s in (10, 2, 1)]
-    path = runs.merge_records("arms", first, keys, tmp_path)
-    assert path.read_text() == "arm,seed,success\nsft,1,0.1\nsft,2,0.2\nsft,10,1\n"
-    again = pd.DataFrame({"arm": ["sft", "base"], "seed": [2, 0], "note": ["x", "y"]})
-    runs.merge_records("arms", again, keys, tmp_path)
-    assert path.read_text() == (
-        "arm,seed,success,note\nbase,0,,y\nsft,1,0.1,\nsft,2,,x\nsft,10,1,\n"
-    )
-    before = path.read_bytes()
-    runs.merge_records("arms", again, keys, tmp_path)
-    assert path.read_bytes() == before
-
-
-def test_untouched_rows_keep_their_text(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n007,0.30\nnull,NaN\n")
-    runs.merge_records("t", [{"a": "x", "b": 1.0}], ["a"], tmp_path)
-    assert path.read_text() == "a,b\n007,0.30\nnull,NaN\nx,1\n"
-
-
-@pytest.mark.parametrize(
-    "rows, message",
-    [
-        ([{"seed": 1}], "t: rows lack the key columns arm"),
-        ([{"arm": "a", "seed": 1}] * 2, "t: 1 repeated keys, first: arm=a, seed=1"),
-    ],
-)
-def test_bad_records_are_named_and_nothing_is_written(tmp_path, rows, message):
-    with pytest.raises(ValueError, match=message):
-        runs.merge_records("t", rows, ["arm", "seed"], tmp_path)
-    assert not (tmp_path / "t.csv").exists()
-
-
-def _merge_one(folder, seed):
-    runs.merge_records("t", [{"seed": seed, "value": seed}], ["seed"], folder)
-
-
-def test_concurrent_writers_lose_nothing(tmp_path):
-    context = multiprocessing.get_context("fork")
-    workers = [
-        context.Process(target=_merge_one, args=(tmp_path, seed)) for seed in range(12)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    table = runs.read_records("t", tmp_path)
-    assert table["seed"].tolist() == [str(seed) for seed in range(12)]
-
-
-def test_missing_table_lists_those_that_exist(tmp_path):
-    runs.merge_records("arms", [{"a": 1}], ["a"], tmp_path)
-    with pytest.raises(FileNotFoundError, match="no records 'armz' .* are: arms"):
-        runs.read_records("armz", tmp_path)
-
-
 def test_provenance_names_commit_versions_and_hardware(monkeypatch):
     facts = runs.provenance([3])
     head = subprocess.run(
@@ -164,7 +102,7 @@ def test_checks_are_recorded_by_run_and_join_its_results(tmp_path):
     run = runs.Run("smoke/x", {}, folder=tmp_path)
     for value in (0.5, 1.5e-16):
         path = runs.save_checks(run, {"identity": (value, 50)})
-    (row,) = runs.read_records("checks", run.records).to_dict("records")
+    (row,) = record_tables.read_records("checks", run.records).to_dict("records")
     assert path == tmp_path / "smoke/x/records/checks.csv"
     assert (row["run"], row["check"], row["n"]) == ("smoke/x", "identity", "50")
     assert row["value"] == "1.5e-16" and row["commit"] == runs.commit()

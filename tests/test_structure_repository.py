@@ -21,6 +21,7 @@ FLOORS = {
     "intervals": 1,
     "tool_call_text": 1,
     "tool_schemas": 1,
+    "whole_files": 1,
     "theory": 1,
     "models": 2,
     "rendering": 2,

@@ -26,7 +26,9 @@ from pivotlab.experiments.command_line import Parser
 from pivotlab.experiments.grid import Grid, GridCell, read_grid
 from pivotlab.experiments.notebooks import code_cells
 from pivotlab.experiments.presets import get_preset
-from pivotlab.experiments.runs import commit, rows_to_csv, write_text
+from pivotlab.experiments.record_tables import rows_to_csv
+from pivotlab.experiments.runs import commit
+from pivotlab.whole_files import write_text
 
 #: Notebooks that `run` leaves out: they train the shipped base or measure speed.
 NOT_IN_THE_DEFAULT_RUN = ("pretraining", "90_benchmarks")

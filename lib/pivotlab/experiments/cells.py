@@ -15,7 +15,7 @@ from typing import Any
 
 from pivotlab import paths
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import write_text
+from pivotlab.whole_files import write_text
 
 #: A notebook parameter of this value leaves the choice to the preset.
 PRESET = "preset"

@@ -21,7 +21,8 @@ from pivotlab.experiments.cells import TrainingCell, dependences, kept
 from pivotlab.experiments.examination import HINTS
 from pivotlab.experiments.pool import Pool
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import commit, merge_records, write_text
+from pivotlab.experiments.record_tables import merge_tables
+from pivotlab.experiments.runs import commit
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.selection import select
 from pivotlab.records import Candidate
@@ -40,6 +41,7 @@ from pivotlab.training.sft import (
     train_sft,
     turn_rows,
 )
+from pivotlab.whole_files import write_text
 
 #: Steps at which the learning curves are read; a run also reads its last step.
 MARKS = (60, 120, 240, 480, 960)
@@ -277,10 +279,4 @@ def _retention(rows: list[dict]) -> float:
 
 def save_records(tables: Iterable[dict[str, list[dict]]], folder: Path | None) -> None:
     """Merge the rows of cells into the record tables of `folder` (default: results)."""
-    gathered: dict[str, list[dict]] = {name: [] for name in KEYS}
-    for cell in tables:
-        for name, rows in cell.items():
-            gathered[name] += rows
-    for name, rows in gathered.items():
-        if rows:
-            merge_records(name, rows, KEYS[name], folder)
+    merge_tables(tables, KEYS, folder)

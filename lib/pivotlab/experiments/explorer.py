@@ -23,7 +23,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pivotlab.engines.protocol import Sampling
 from pivotlab.experiments.figures.pivots import CLASSES
 from pivotlab.experiments.logs.attempts import action_text
-from pivotlab.experiments.runs import write_text
 from pivotlab.intervals import wilson
 from pivotlab.pivots.profiling import judge, turn_sampler
 from pivotlab.pivots.selection import LAMBDA_DIFF, turn_class
@@ -31,6 +30,7 @@ from pivotlab.pivots.store import ProfileStore
 from pivotlab.records import Candidate, Message, Trajectory, TurnProfile, Verdict
 from pivotlab.rendering import Renderer
 from pivotlab.verifiers.protocol import Verifier
+from pivotlab.whole_files import write_text
 
 #: Characters of one message shown; the rest is counted, not shown.
 LONGEST = 20_000

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pivotlab import paths
-from pivotlab.experiments.runs import write_text
+from pivotlab.whole_files import write_text
 
 #: Okabe and Ito's colours, safe for colour-blind readers, in the order they are used
 #: (their yellow is left out: too pale for a line on white).

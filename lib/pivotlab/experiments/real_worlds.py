@@ -39,7 +39,8 @@ from pivotlab.environments.textgame.list_order import ListsInOrder
 from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
 from pivotlab.evaluation import success
 from pivotlab.experiments.pool import NOISE
-from pivotlab.experiments.runs import commit, merge_records
+from pivotlab.experiments.record_tables import merge_records
+from pivotlab.experiments.runs import commit
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect

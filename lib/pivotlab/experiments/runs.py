@@ -1,17 +1,13 @@
-"""A run is a folder; a record is a row of a tidy table. Both are written atomically.
+"""A run is a folder with all that its numbers depend on.
 
-A run folder holds `params.json`, `metrics.csv`, `results.json` and `env.txt` (and, when
+It holds `params.json`, `metrics.csv`, `results.json` and `env.txt` (and, when
 a notebook made it, the executed notebook). While the run lasts its files end in
 `.part`, so a file without that ending always belongs to a run that finished.
 """
 
 from __future__ import annotations
 
-import csv
-import fcntl
-import hashlib
 import importlib.metadata
-import io
 import json
 import os
 import platform
@@ -19,15 +15,14 @@ import shutil
 import subprocess
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from pivotlab import paths
+from pivotlab.experiments.record_tables import merge_records, rows_to_csv
+from pivotlab.whole_files import write_text
 
 #: Packages whose version can change a number.
 PACKAGES = (
@@ -44,14 +39,6 @@ PACKAGES = (
 )
 #: `metrics.csv.part` is at most this many seconds behind.
 FLUSH_SECONDS = 1.0
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole: a reader or a crash sees the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
 
 
 def commit() -> str:
@@ -218,42 +205,6 @@ class Run:
         self._flushed = time.monotonic()
 
 
-def merge_records(
-    name: str,
-    rows: Sequence[Mapping[str, Any]] | pd.DataFrame,
-    keys: Sequence[str],
-    folder: Path | None = None,
-) -> Path:
-    """Upsert rows into the table `<name>.csv`: a row replaces the one with equal keys.
-
-    Rows are sorted by `keys` (numbers as numbers), untouched rows keep their text, and
-    concurrent writers take turns.
-
-    Args:
-        keys: columns that identify a measurement, e.g. arm, seed, split.
-        folder: default `paths.results()`.
-
-    Raises:
-        ValueError: a key column is missing, or two new rows have equal keys.
-    """
-    new = _as_text(pd.DataFrame(rows))
-    missing = [key for key in keys if key not in new.columns]
-    if missing:
-        raise ValueError(f"{name}: rows lack the key columns {', '.join(missing)}")
-    twice = new[new.duplicated(list(keys))]
-    if len(twice):
-        shown = ", ".join(f"{k}={twice.iloc[0][k]}" for k in keys)
-        raise ValueError(f"{name}: {len(twice)} repeated keys, first: {shown}")
-    path = (folder or paths.results()) / f"{name}.csv"
-    with locked(path):
-        old = read_records(name, folder) if path.exists() else new.iloc[:0]
-        merged = pd.concat([old, new], ignore_index=True).fillna("")
-        merged = merged.drop_duplicates(list(keys), keep="last")
-        merged = merged.sort_values(list(keys), key=_number_or_text, kind="stable")
-        write_text(path, merged.to_csv(index=False, lineterminator="\n"))
-    return path
-
-
 def save_checks(
     run: Run,
     measured: Mapping[str, tuple[float, int]],
@@ -270,51 +221,6 @@ def save_checks(
         for name, (value, n) in measured.items()
     ]
     return merge_records("checks", rows, ["run", "check"], run.records)
-
-
-def read_records(name: str, folder: Path | None = None) -> pd.DataFrame:
-    """The table `<name>.csv` as text, cell for cell; convert columns as you need them.
-
-    Raises:
-        FileNotFoundError: there is no such table; the message lists those that exist.
-    """
-    place = folder or paths.results()
-    path = place / f"{name}.csv"
-    if not path.exists():
-        there = ", ".join(sorted(p.stem for p in place.glob("*.csv"))) or "none"
-        raise FileNotFoundError(f"no records {name!r} in {place}; there are: {there}")
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
-
-
-def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """CSV text of rows whose columns are the union, in order of first appearance."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _as_text(table: pd.DataFrame) -> pd.DataFrame:
-    text = table.to_csv(index=False, float_format="%.10g")
-    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-
-
-def _number_or_text(column: pd.Series) -> pd.Series:
-    numbers = pd.to_numeric(column, errors="coerce")
-    return column if numbers.isna().any() else numbers
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """One writer at a time; the lock lies among the caches, not beside the data."""
-    place = paths.cache() / "locks"
-    place.mkdir(parents=True, exist_ok=True)
-    own = hashlib.blake2s(str(path).encode(), digest_size=6).hexdigest()
-    with open(place / f"{path.name}-{own}.lock", "w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _cores() -> str:

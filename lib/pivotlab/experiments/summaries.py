@@ -2,7 +2,7 @@
 
 Points are means over seeds; intervals are Student's t over seed means where there are
 two seeds or more, else the Wilson interval over games or questions. The tables come as
-text (`runs.read_records`) or as numbers.
+text (`record_tables.read_records`) or as numbers.
 """
 
 from __future__ import annotations

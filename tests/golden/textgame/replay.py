@@ -29,7 +29,8 @@ from tqdm.auto import tqdm
 from pivotlab.environments.textgame.games import Game, Goal, Item, Receptacle
 from pivotlab.environments.textgame.list_order import in_order
 from pivotlab.environments.textgame.twin import TextGame
-from pivotlab.experiments.runs import commit, merge_records
+from pivotlab.experiments.record_tables import merge_records
+from pivotlab.experiments.runs import commit
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.jsonl.gz")
 NOTHING = "Nothing happens."

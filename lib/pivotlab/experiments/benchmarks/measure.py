@@ -28,7 +28,8 @@ from typing import Any
 import torch
 from tqdm.auto import tqdm
 
-from pivotlab.experiments.runs import merge_records, write_text
+from pivotlab.experiments.record_tables import merge_records
+from pivotlab.whole_files import write_text
 
 #: Columns that identify a row of each table.
 KEYS = {

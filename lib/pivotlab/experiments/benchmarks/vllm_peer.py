@@ -30,7 +30,7 @@ from pivotlab.experiments.benchmarks.measure import (
     setting,
     work,
 )
-from pivotlab.experiments.runs import merge_records
+from pivotlab.experiments.record_tables import merge_records
 from pivotlab.rendering import Renderer
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from pivotlab import paths
-from pivotlab.experiments.runs import write_text
+from pivotlab.whole_files import write_text
 
 #: Columns of the index; one row per drawn file (PNG and PDF).
 COLUMNS = ("figure", "notebook", "data", "sha256")

@@ -25,7 +25,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from pivotlab import tool_call_text
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.records import Candidate, Message, ToolCall
 from pivotlab.verifiers.combine import CombinedVerifier
 from pivotlab.verifiers.dispatch import DispatchVerifier, standard
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     tallies = fuzz(given.inputs, given.seed)
     rows = [tally.row(name) for name, tally in tallies.items()]
-    print(runs.merge_records("fuzz", rows, ["room", "target"]))
+    print(record_tables.merge_records("fuzz", rows, ["room", "target"]))
     for name, tally in tallies.items():
         for what, times in tally.exceptions.most_common(3):
             print(f"{name}: {times} x {what}")

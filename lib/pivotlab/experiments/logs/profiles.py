@@ -17,7 +17,7 @@ import pandas as pd
 from pivotlab.engines.endpoint import EndpointSampler
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sampler, Sampling
-from pivotlab.experiments import explorer, runs
+from pivotlab.experiments import explorer
 from pivotlab.experiments.figures.pivots import shares_line, turn_table
 from pivotlab.experiments.logs.summary import depth_note, summary
 from pivotlab.experiments.logs.turns import Turns, read_turns
@@ -31,6 +31,7 @@ from pivotlab.rendering import Renderer
 from pivotlab.verifiers.exact import ExactVerifier
 from pivotlab.verifiers.health import health
 from pivotlab.verifiers.protocol import Verifier
+from pivotlab.whole_files import write_text
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def export(
     tables["summary"] = summary(turns.candidates, profiles, lambda_diff)
     for name, rows in tables.items():
         text = rows.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-        runs.write_text(folder / f"{name}.csv", text)
+        write_text(folder / f"{name}.csv", text)
     pivots = select(turns.candidates, profiles, "pivots", lambda_diff)
     rows, gym = folder / "pivots.trl.parquet", folder / "pivots.gym.jsonl"
     if pivots:

@@ -32,7 +32,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from pivotlab import intervals, paths
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.experiments.logs import intercode_start
 from pivotlab.records import Candidate, Message, Trajectory
 from pivotlab.trajectories import intercode
@@ -41,6 +41,7 @@ from pivotlab.verifiers import sandbox
 from pivotlab.verifiers.exact import ExactVerifier
 from pivotlab.verifiers.sandbox import Sandbox
 from pivotlab.verifiers.shell import ShellVerifier
+from pivotlab.whole_files import write_text
 
 SOURCE = "princeton-nlp__intercode"
 #: Recorded rewards are sums of rounded thirds; this is full marks.
@@ -218,7 +219,7 @@ def age(kept: Path) -> float:
     """Age of undated start files: an hour before the study first ran, then fixed."""
     note = kept / "made.txt"
     if not note.exists():
-        runs.write_text(note, f"{time.time() - 3600:.0f}\n")
+        write_text(note, f"{time.time() - 3600:.0f}\n")
     return float(note.read_text())
 
 
@@ -294,8 +295,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"commands cannot be executed here: {reason}")
         return 1
     table, misses = study(given.data, given.scripts, given.first_only)
-    print(runs.merge_records("shell_verifier", table, ["mode", "start", "turns"]))
-    print(runs.merge_records("miss_rate", misses, ["source", "verifier"]))
+    keys = ["mode", "start", "turns"]
+    print(record_tables.merge_records("shell_verifier", table, keys))
+    print(record_tables.merge_records("miss_rate", misses, ["source", "verifier"]))
     return 0
 
 

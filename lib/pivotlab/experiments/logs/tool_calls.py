@@ -29,7 +29,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from pivotlab import paths, tool_schemas
-from pivotlab.experiments import runs
+from pivotlab.experiments import record_tables
 from pivotlab.experiments.logs.shell import miss, share
 from pivotlab.records import Candidate, Message, ToolCall
 from pivotlab.verifiers.message import MessageVerifier
@@ -248,8 +248,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     table, misses = study(given.data / FILE, _airline())
     keys = ["source", "measure"]
-    print(runs.merge_records("tool_call_agreement", table, keys))
-    print(runs.merge_records("miss_rate", misses, ["source", "verifier"]))
+    print(record_tables.merge_records("tool_call_agreement", table, keys))
+    print(record_tables.merge_records("miss_rate", misses, ["source", "verifier"]))
     return 0
 
 

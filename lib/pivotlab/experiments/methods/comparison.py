@@ -26,7 +26,8 @@ from pivotlab.experiments.cells import dependences, kept
 from pivotlab.experiments.methods.arms import SECOND, get_method_arm, method_settings
 from pivotlab.experiments.methods.worlds import World, get_world
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import commit, locked, merge_records
+from pivotlab.experiments.record_tables import merge_records
+from pivotlab.experiments.runs import commit
 from pivotlab.intervals import wilson
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
@@ -36,6 +37,7 @@ from pivotlab.rollouts import CachedPlayer, Start, play
 from pivotlab.training.history import TrainingRun
 from pivotlab.training.multiturn import train_multiturn
 from pivotlab.training.sft import SFTSettings, train_sft, turn_rows
+from pivotlab.whole_files import locked
 
 #: Columns that identify a row of the record table `methods`.
 METHOD_KEYS = ("environment", "method", "seed")

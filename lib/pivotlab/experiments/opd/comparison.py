@@ -21,11 +21,13 @@ from pivotlab.experiments.cells import TrainingCell, dependences, kept
 from pivotlab.experiments.opd.arms import EpisodeArm, episode_settings, get_episode_arm
 from pivotlab.experiments.opd.examination import EpisodeExamination, Tables
 from pivotlab.experiments.presets import Preset
-from pivotlab.experiments.runs import commit, merge_records, write_text
+from pivotlab.experiments.record_tables import merge_tables
+from pivotlab.experiments.runs import commit
 from pivotlab.models.registry import load_model
 from pivotlab.rendering import Renderer
 from pivotlab.training.history import Evaluations, TrainingRun
 from pivotlab.training.multiturn import train_multiturn
+from pivotlab.whole_files import write_text
 
 #: Steps at which success is read on the way.
 MARKS = (10, 20, 40, 80)
@@ -161,10 +163,4 @@ def training_rows(trained: TrainingRun) -> list[dict]:
 
 def save_episode_records(tables: Iterable[Tables], folder: Path | None) -> None:
     """Merge the rows of cells into the record tables of `folder` (default: results)."""
-    gathered: Tables = {name: [] for name in OPD_KEYS}
-    for cell in tables:
-        for name, rows in cell.items():
-            gathered[name] += rows
-    for name, rows in gathered.items():
-        if rows:
-            merge_records(name, rows, OPD_KEYS[name], folder)
+    merge_tables(tables, OPD_KEYS, folder)
