@@ -43,6 +43,8 @@ def test_points_of_descriptions_are_open():
     fig, cells = figures.success_points(RECORDS, "textgame")
     assert list(cells["method"]) == ["base", "grpo", "tcod"]
     (ax,) = fig.axes
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["Base (1 × 100)", "GRPO (2 × 100)", "TCOD (1 × 100)"]
     faces = [line.get_markerfacecolor() for line in ax.lines if len(line.get_xdata())]
     assert "white" in faces and len([f for f in faces if f == "white"]) == 1
 

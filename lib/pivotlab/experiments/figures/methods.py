@@ -160,8 +160,8 @@ def success_points(records: pd.DataFrame, environment: str) -> tuple[Figure, obj
     if "base" in names:
         ax.axvline(cells.loc["base", "mean"], color=GREY, linestyle=":", marker="")
     titles = [
-        f"{METHOD_ARMS[name].title} ({cell['seeds']} × {cell['n'] // cell['seeds']})"
-        for name, cell in cells.iterrows()
+        f"{METHOD_ARMS[cell.Index].title} ({cell.seeds} × {cell.n // cell.seeds})"
+        for cell in cells.itertuples()
     ]
     ax.set_yticks(-np.arange(len(names)), titles)
     ax.set(xlabel="success on held-out tasks", xlim=(0, 1))
