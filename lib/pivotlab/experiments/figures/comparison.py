@@ -85,11 +85,11 @@ def trade_off(table: pd.DataFrame, arms: Sequence[str], decoding: str) -> Figure
     ax.axhspan(base["skills_lo"], base["skills_hi"], label=label, **band)
     for arm in arms:
         line = table[table["arm"].isin(["base", arm])].sort_values("steps")
-        last, style = line.iloc[-1], look(arm)
+        last, style = line.iloc[-1], {**look(arm), "clip_on": False}
         label = f"{title(arm)}, to {last['steps']:.0f} steps"
         ax.plot(line["success"], line["skills"], label=label, **style)
         ring = {"markersize": 9, "markeredgecolor": style["color"], "mfc": "none"}
-        ax.plot(last["success"], last["skills"], marker="o", **ring)
+        ax.plot(last["success"], last["skills"], "o", clip_on=False, **ring)
     word = WORDS[decoding]
     ax.set(xlabel=f"games won, {word}", ylabel=f"skills kept, {word}")
     lowest = min(
