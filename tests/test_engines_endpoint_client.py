@@ -7,6 +7,7 @@ from pivotlab.engines.endpoint_client import (
     EndpointClient,
     EndpointError,
     Unreachable,
+    chat_text,
     may_pass_later,
 )
 
@@ -57,3 +58,12 @@ def test_a_bad_request_is_not_tried_again(monkeypatch):
         ours.post("completions", {})
     assert len(asked) == 1
     assert not may_pass_later(ValueError("no JSON"))
+
+
+def test_the_text_of_a_chat_completion():
+    answer = {"choices": [{"message": {"content": "yes"}}]}
+    assert chat_text(answer) == "yes"
+    with pytest.raises(ValueError, match="no choices"):
+        chat_text({"choices": []})
+    with pytest.raises(ValueError, match="NoneType, not text"):
+        chat_text({"choices": [{"message": {"content": None}}]})

@@ -94,10 +94,10 @@ def test_both_orders_are_asked(served):
 def test_answers_are_kept_on_disk(served, tmp_path):
     judge, server = served(lambda p: "VERDICT: SAME")
     assert judge.opinion("s", "a", "b") == "same"
-    again = Judge(judge.url, "judge-1", folder=tmp_path / "judge", requests=0)
+    again = Judge(judge.base_url, "judge-1", folder=tmp_path / "judge", requests=0)
     assert again.opinion("s", "a", "b") == "same"
     assert again.report["from_disk"] == 2 and len(server.prompts) == 2
-    other = Judge(judge.url, "judge-2", folder=tmp_path / "judge", requests=0)
+    other = Judge(judge.base_url, "judge-2", folder=tmp_path / "judge", requests=0)
     assert other.opinion("s", "a", "b") == "budget_spent"
 
 

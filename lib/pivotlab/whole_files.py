@@ -8,18 +8,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 
 from pivotlab import paths
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file to write beside `path`, of the same ending; it takes that name at the end.
+    """A file to write beside `path`, whose name it takes at the end.
 
-    A reader or a crash sees the old file or the new one.
+    A reader or a crash sees the old file or the new one; what a kill leaves is hidden
+    and has another ending, so that no search by ending finds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{os.getpid()}.{path.name}")
+    part = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}")
     try:
         yield part
         os.replace(part, path)

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 from transformers import PreTrainedModel
 
-from pivotlab.engines.endpoint_client import EndpointClient, Unreachable
+from pivotlab.engines.endpoint_client import EndpointClient, Unreachable, chat_text
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
@@ -71,17 +71,7 @@ class EndpointAsk(EndpointClient):
         except httpx.HTTPError as error:
             raise ConnectionError(f"{type(error).__name__}: {error}") from None
         self._answered.set()
-        return _text(answer)
-
-
-def _text(answer: Any) -> str:
-    try:
-        content = answer["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        raise ValueError("the answer holds no choices[0].message.content") from None
-    if not isinstance(content, str):
-        raise ValueError(f"the answer's content is {type(content).__name__}, not text")
-    return content
+        return chat_text(answer)
 
 
 class StudentAsk:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,6 +26,7 @@ from pathlib import Path
 from pivotlab.distillation.resolution import resolve
 from pivotlab.records import Message, Rollout
 from pivotlab.rollouts import resume
+from pivotlab.whole_files import write_text
 
 #: Entries of a bank unless another number is given.
 SIZE = 300
@@ -135,10 +135,7 @@ class SkillBank:
 
     def save(self, path: Path) -> Path:
         """Write the bank as JSON, one object a skill."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(self._json(), encoding="utf-8")
-        os.replace(part, path)
+        write_text(path, self._json())
         return path
 
     @classmethod

@@ -92,6 +92,21 @@ class EndpointClient:
         )
 
 
+def chat_text(answer: Any) -> str:
+    """The text of a chat completion.
+
+    Raises:
+        ValueError: it is none, or has no text.
+    """
+    try:
+        content = answer["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        raise ValueError("the answer holds no choices[0].message.content") from None
+    if not isinstance(content, str):
+        raise ValueError(f"the answer's content is {type(content).__name__}, not text")
+    return content
+
+
 def may_pass_later(error: BaseException) -> bool:
     """Whether a request that failed so is worth another try."""
     if isinstance(error, httpx.HTTPStatusError):

@@ -7,7 +7,6 @@ doesn't change a byte.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pivotlab import paths
-from pivotlab.whole_files import write_text
+from pivotlab.whole_files import replacing, write_text
 
 #: Okabe and Ito's colours, safe for colour-blind readers, in the order they are used
 #: (their yellow is left out: too pale for a line on white).
@@ -227,10 +226,8 @@ def save_figure(
 
 
 def _save(fig: Figure, path: Path, metadata: dict[str, None]) -> None:
-    part = path.with_name(f".{os.getpid()}.{path.name}")
-    with mpl.rc_context(_STYLE):
-        fig.savefig(part, metadata=metadata)
-    os.replace(part, path)
+    with mpl.rc_context(_STYLE), replacing(path) as part:
+        fig.savefig(part, format=path.suffix[1:], metadata=metadata)
 
 
 def _with_n(label: str, n: int | None) -> str:

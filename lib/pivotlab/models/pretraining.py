@@ -13,7 +13,6 @@ checkpoint and sees the data it would have seen.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 from pivotlab.models.conversations import Example, Source
 from pivotlab.models.muon import Muon
 from pivotlab.models.tokenizer import END
+from pivotlab.whole_files import replacing
 
 #: Conversations waiting to be packed; long ones always find a row.
 WAITING = 64
@@ -289,10 +289,8 @@ class Run:
             "stream": self.stream.state(),
             "history": self.history,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".part")
-        torch.save(state, temporary)
-        os.replace(temporary, path)
+        with replacing(path) as part:
+            torch.save(state, part)
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of this stage with these settings.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import random
 import re
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from pivotlab.environments.textgame.twin import TextGame
 from pivotlab.models import skills
 from pivotlab.models.conversations import HINTS
 from pivotlab.models.tokenizer import MAX_LENGTH, Vocabulary
+from pivotlab.whole_files import write_text
 
 NAME = "tiny"
 WEIGHTS = "model.safetensors"
@@ -124,8 +124,8 @@ def save(
     digest = sha256(target / WEIGHTS)
     parameters = sum(p.numel() for p in model.parameters())
     facts = {**recipe, "parameters": parameters, "sha256": digest}
-    _write(target / RECIPE, json.dumps(facts, indent=1, sort_keys=True) + "\n")
-    _write(target / "README.md", (card or model_card)(facts))
+    write_text(target / RECIPE, json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    write_text(target / "README.md", (card or model_card)(facts))
     return digest
 
 
@@ -172,12 +172,6 @@ def model_card(facts: dict[str, Any]) -> str:
         layers=LAYERS,
         heads=HEADS,
     )
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 CARD = """\

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any, TypeVar
 from pivotlab.records import Candidate, Message, ToolCall, TurnProfile
 from pivotlab.trajectories import fields, responses
 from pivotlab.trajectories.assembly import Draft, Origin
+from pivotlab.whole_files import replacing
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -245,13 +245,9 @@ def plain_profile(ident: str, rewards: tuple[float, ...]) -> TurnProfile:
 
 def write_rows(rows: Iterable[Row], path: str | Path) -> None:
     """Rows as JSONL, written atomically."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8") as handle:
+    with replacing(Path(path)) as part, part.open("w", encoding="utf-8") as handle:
         for row in rows:
             handle.write(json.dumps(row, ensure_ascii=False) + "\n")
-    os.replace(part, path)
 
 
 def split(

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 import torch
 
 from pivotlab.engines.protocol import Sample, Sampling
+from pivotlab.whole_files import replacing
 
 #: uid of a candidate and digest of its prompt's token ids.
 TurnKey = tuple[str, str]
@@ -171,12 +172,10 @@ def digest(value: Any) -> str:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """The file has its old content or the new one, whenever the process dies."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(temporary, "wb") as file:
+    with replacing(path) as part, open(part, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _write(path: Path, part: Part) -> None:

@@ -16,7 +16,6 @@ import csv
 import gzip
 import io
 import itertools
-import os
 import sys
 import zlib
 from collections import Counter
@@ -30,6 +29,7 @@ from tqdm.auto import tqdm
 from pivotlab.records import Trajectory
 from pivotlab.trajectories import detect, fields, terminal
 from pivotlab.trajectories.assembly import Origin
+from pivotlab.whole_files import replacing
 
 #: Lines looked at to tell JSONL from JSON, and to see whether lines form one record.
 _PEEK = 20
@@ -205,13 +205,13 @@ def read_record(
 
 def record_table(reports: Iterable[LoadReport], out: Path) -> None:
     """Write the counts of several files as one CSV, atomically."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_suffix(".part")
-    with part.open("w", newline="", encoding="utf-8") as handle:
+    with (
+        replacing(out) as part,
+        part.open("w", newline="", encoding="utf-8") as handle,
+    ):
         writer = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(report.row() for report in reports)
-    os.replace(part, out)
 
 
 def _counted(trajectory: Trajectory, report: LoadReport) -> Trajectory:

@@ -13,21 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections import Counter
 from collections.abc import Collection
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import httpx
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
-from tenacity import wait_exponential as wait
 
 from pivotlab import paths
+from pivotlab.engines.endpoint_client import EndpointClient, EndpointError, chat_text
 from pivotlab.records import Candidate, Message, Verdict
 from pivotlab.verifiers.protocol import Verifier
+from pivotlab.whole_files import write_text
 
 #: Categories of the rule verifiers after which another opinion can be right.
 UNDECIDED = frozenset(
@@ -39,7 +37,7 @@ _VERDICT = re.compile(r"VERDICT:\s*(SAME|DIFFERENT)\b", re.IGNORECASE)
 SITUATION, ACTION = 6_000, 4_000
 
 
-class Judge:
+class Judge(EndpointClient):
     """Asks an OpenAI-compatible chat endpoint whether two actions are interchangeable.
 
     `report` counts requests, answers from the disk, failures and answers without a
@@ -52,12 +50,9 @@ class Judge:
         model: str,
         *,
         rubric: str | None = None,
-        api_key: str = "none",
         requests: int = 1000,
-        attempts: int = 3,
-        timeout: float = 120.0,
-        first_wait: float = 0.5,
         folder: Path | None = None,
+        **client: Any,
     ):
         """
         Args:
@@ -65,10 +60,9 @@ class Judge:
             model: name under which the server serves the judge.
             rubric: prompt with {situation}, {a} and {b}; None is the shipped one.
             requests: most requests this instance sends.
-            attempts: tries of one request.
-            timeout: seconds one try may take.
-            first_wait: seconds before the second try; doubles after every try.
             folder: where answers are kept; default `paths.cache() / "judge"`.
+            client: key, tries and waits, as for `EndpointClient`; here 3 tries of at
+                most 120 s unless given.
 
         Raises:
             ValueError: the rubric lacks one of its fields.
@@ -77,20 +71,9 @@ class Judge:
         missing = [f for f in ("{situation}", "{a}", "{b}") if f not in self.rubric]
         if missing:
             raise ValueError(f"the rubric lacks {', '.join(missing)}")
-        self.url = f"{base_url.rstrip('/')}/chat/completions"
-        self.model = model
+        super().__init__(base_url, model, **{"attempts": 3, "timeout": 120.0, **client})
         self.requests = requests
         self.folder = folder or paths.cache() / "judge"
-        self.report: Counter[str] = Counter()
-        self._client = httpx.Client(
-            timeout=timeout, headers={"Authorization": f"Bearer {api_key}"}
-        )
-        self._retrying = Retrying(
-            retry=retry_if_exception_type(httpx.HTTPError),
-            stop=stop_after_attempt(attempts),
-            wait=wait(multiplier=first_wait, max=30.0),
-            reraise=True,
-        )
 
     @property
     def version(self) -> str:
@@ -125,26 +108,18 @@ class Judge:
         if self.report["requests"] >= self.requests:
             return "budget_spent"
         try:
-            text = self._retrying(self._post, prompt)
-        except (httpx.HTTPError, KeyError, IndexError, TypeError, ValueError):
+            text = self._answer(prompt)
+        except (httpx.HTTPError, EndpointError, ValueError):
             self.report["failures"] += 1
             return "unavailable"
-        _keep(place, {"model": self.model, "prompt": prompt, "answer": text})
+        record = {"model": self.model, "prompt": prompt, "answer": text}
+        write_text(place, json.dumps(record))
         return self._counted(_verdict(text))
 
-    def _post(self, prompt: str) -> str:
-        self.report["requests"] += 1
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": 0.0,
-        }
-        response = self._client.post(self.url, json=body)
-        response.raise_for_status()
-        answer = response.json()["choices"][0]["message"]["content"]
-        if not isinstance(answer, str):
-            raise ValueError("the answer has no text")
-        return answer
+    def _answer(self, prompt: str) -> str:
+        messages = [{"role": "user", "content": prompt}]
+        body = {"messages": messages, "temperature": 0.0}
+        return chat_text(self.post("chat/completions", body))
 
     def _counted(self, verdict: str) -> str:
         self.report["unreadable"] += verdict == "unreadable"
@@ -225,11 +200,3 @@ def _kept(place: Path) -> str | None:
         return found["answer"] if isinstance(found["answer"], str) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _keep(place: Path, record: dict[str, Any]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}.{os.getpid()}")
-    text = json.dumps(record, ensure_ascii=True)
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, place)

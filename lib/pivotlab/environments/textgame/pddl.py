@@ -20,6 +20,7 @@ from typing import Any
 
 from pivotlab.environments.textgame import oracle, rules
 from pivotlab.environments.textgame.games import Game, facts
+from pivotlab.whole_files import write_text
 
 GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
@@ -172,7 +173,6 @@ def write_game(game: Game, folder: str | os.PathLike[str]) -> Path:
         ModuleNotFoundError: `alfworld` is not installed.
     """
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     trajectory = {
         "task_id": game.id,
         "task_type": game.task_type,
@@ -181,7 +181,5 @@ def write_game(game: Game, folder: str | os.PathLike[str]) -> Path:
         "turk_annotations": {"anns": [{"task_desc": game.sentence}]},
     }
     for name, content in ((TRAJECTORY_FILE, trajectory), (GAME_FILE, game_data(game))):
-        part = target / f"{name}.part"
-        part.write_text(json.dumps(content), encoding="utf-8")
-        os.replace(part, target / name)
+        write_text(target / name, json.dumps(content))
     return target / GAME_FILE
