@@ -48,8 +48,8 @@ def table_1(reported: pd.DataFrame, own: OwnRecords) -> Pair:
         "task; NQ to Bam: search questions; WS: WebShop. Bold: best of a column. Three "
         "QA cells were joined by text recognition in the source, see the CSV.",
         "success by environment, means over seeds with 95 % t intervals (one seed, and "
-        "the base: Wilson over tasks); no best is marked, since most intervals "
-        "overlap. Tasks and seeds stand under the columns.",
+        "the base: Wilson over tasks); no best is marked, for the seeds are few. Tasks "
+        "and seeds stand under the columns.",
         stacked=True,
     )
 
