@@ -17,8 +17,8 @@ import pandas as pd
 from pivotlab.engines.endpoint import EndpointSampler
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sampler, Sampling
-from pivotlab.experiments import explorer
 from pivotlab.experiments.figures.pivots import shares_line, turn_table
+from pivotlab.experiments.logs import explorer
 from pivotlab.experiments.logs.summary import depth_note, summary
 from pivotlab.experiments.logs.turns import Turns, read_turns
 from pivotlab.models.registry import load_model, load_tokenizer

@@ -8,8 +8,8 @@ import pytest
 
 from pivotlab.engines.local import LocalSampler
 from pivotlab.engines.protocol import Sampling
-from pivotlab.experiments import explorer
 from pivotlab.experiments.figures.pivots import CLASSES
+from pivotlab.experiments.logs import explorer
 from pivotlab.models.registry import load_model
 from pivotlab.pivots.candidates import collect
 from pivotlab.pivots.profiling import profile
