@@ -6,17 +6,16 @@ from dataclasses import replace
 import torch
 from episode_toys import RENDERER, TASKS, TOKENIZER, Stairs, log_prob, talker, teacher
 
+from pivotlab.distillation.losses import Weights
 from pivotlab.distillation.teachers import OracleTeacher, Report
-from pivotlab.engines.protocol import Sampling
-from pivotlab.training.distilled import Distiller
+from pivotlab.training.distilled import Distillation, Distiller
 from pivotlab.training.multiturn import (
-    Episodes,
     MultiTurnSettings,
-    MultiTurnTrainer,
-    _as_turns,
-    outcome,
+    as_turns,
+    episode_rules,
     task_dataset,
 )
+from pivotlab.training.multiturn_trainer import Episodes, MultiTurnTrainer, outcome
 from pivotlab.training.pivotrl import grpo_config, stop_tokens
 
 SETTINGS = MultiTurnSettings(
@@ -29,6 +28,8 @@ SETTINGS = MultiTurnSettings(
     max_new_tokens=6,
     max_turns=4,
 )
+ALL = Distillation(Weights(0.2, 0.5, 0.1), 1.0, 0.1, max_recoveries=5)
+ZERO = Distillation(Weights(0.0, 0.0, 0.0), recovery_turns=0)
 STOP = stop_tokens(TOKENIZER, RENDERER)
 
 
@@ -50,24 +51,24 @@ def trainer(
     **changes,
 ):
     settings = replace(SETTINGS, distillation=distillation, **changes)
-    sampling = Sampling(settings.max_new_tokens, settings.temperature, STOP)
+    rules = episode_rules(settings, STOP)
     distiller = distillation and Distiller(
         distillation,
         named or teacher(),
         RENDERER,
         Stairs,
-        sampling,
+        rules.sampling,
         settings.group_size,
         big,
     )
     one = kind(
         model or talker(),
         outcome,
-        grpo_config(_as_turns(settings), folder),
+        grpo_config(as_turns(settings), folder),
         train_dataset=task_dataset(TASKS, settings),
         processing_class=TOKENIZER,
         stop_ids=STOP,
-        episodes=Episodes(Stairs, RENDERER, settings, sampling),
+        episodes=Episodes(Stairs, RENDERER, rules),
         distiller=distiller,
     )
     one.current_gradient_accumulation_steps = settings.gradient_accumulation

@@ -42,7 +42,8 @@ BANK = bank_of(FORWARD)
 def method_trainer(folder, name, bank=BANK, **given):
     one = trainer(folder, as_distillation(METHODS[name]), **given)
     one.distiller = MethodDistiller(**vars(one.distiller), bank=bank)
-    one.episodes = replace(one.episodes, bank=bank)
+    shown = bank if METHODS[name].hints_prompts else None
+    one.episodes = replace(one.episodes, shown=shown)
     return one
 
 

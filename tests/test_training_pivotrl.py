@@ -178,7 +178,7 @@ def test_resumed_run_equals_an_undisturbed_one(talker, tmp_path):
     marks = Evaluations(evaluate, (2, 6))
     whole = train(fresh(talker), settings, folder=tmp_path / "whole", evaluations=marks)
 
-    class Killed(Exception):
+    class Killed(BaseException):
         pass
 
     class Bomb(Says):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from peft import PeftModel
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback
 
+from pivotlab.training.settings import TrainingSettings
 from pivotlab.training.trl_compat import causal_model, release
 
 #: (model in evaluation mode, step) -> figures by name; called on every process.
@@ -123,6 +125,24 @@ def undisturbed(model: torch.nn.Module) -> Iterator[None]:
             model.train(training)
             random.setstate(python)
             np.random.set_state(numpy)
+
+
+@contextmanager
+def checkpoint_folder(
+    folder: Path | None, settings: TrainingSettings, resume: bool
+) -> Iterator[Path]:
+    """Where a trainer writes: `folder`, or a place that is gone at the end.
+
+    Raises:
+        ValueError: checkpoints are asked for and there is no folder.
+    """
+    if folder is not None:
+        yield Path(folder)
+        return
+    if settings.save_every or resume:
+        raise ValueError("checkpoints need a place: pass folder=...")
+    with tempfile.TemporaryDirectory() as place:
+        yield Path(place)
 
 
 def run(

@@ -155,6 +155,11 @@ def launch_pivotrl(
     prepare(folder, parameters, pivots)
     if not (folder / "done.json").exists():
         run("pivotrl_job", folder, launch)
+    return finished(folder)
+
+
+def finished(folder: Path) -> LaunchedRun:
+    """What a launch that is done left in its folder."""
     checkpoints = {
         int(path.name.partition("-")[2]): path
         for path in folder.glob("checkpoint-*")

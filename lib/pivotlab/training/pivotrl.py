@@ -20,10 +20,8 @@ as Eq. 7 has it, and nothing else of it reaches the gradient.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -35,7 +33,13 @@ from trl import GRPOConfig
 
 from pivotlab.records import Candidate, Verdict
 from pivotlab.rendering import Renderer
-from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
+from pivotlab.training.history import (
+    Evaluations,
+    Recorder,
+    TrainingRun,
+    checkpoint_folder,
+    run,
+)
 from pivotlab.training.prefix_sharing import PrefixSharingTrainer
 from pivotlab.training.schedule import turn_schedule
 from pivotlab.training.settings import (
@@ -102,29 +106,22 @@ def train_pivotrl(
         ValueError: no pivots, a prompt that leaves no room for an action, or settings
             that do not divide the batch evenly.
     """
-    if folder is None and (settings.save_every or resume):
-        raise ValueError("checkpoints need a place: pass folder=...")
     renderer = Renderer(tokenizer)
-    prompts = [renderer.prompt_ids(pivot.prefix, pivot.tools) for pivot in pivots]
-    _check_room(model, pivots, prompts, settings.max_new_tokens)
+    prompts = _prompts(model, pivots, renderer, settings.max_new_tokens)
     stop_ids = stop_tokens(tokenizer, renderer)
-    with ExitStack() as stack:
-        place = folder or stack.enter_context(tempfile.TemporaryDirectory())
+    with checkpoint_folder(folder, settings, resume) as place:
         trainer = PivotRLTrainer(
             model,
             VerifierReward(pivots, verifier, renderer, stop_ids, strict),
-            grpo_config(settings, Path(place)),
+            grpo_config(settings, place),
             train_dataset=pivot_dataset(pivots, settings),
             processing_class=tokenizer,
             peft_config=peft_config,
             prompts=prompts,
             stop_ids=stop_ids,
         )
-        turns = settings.prompts_per_step * settings.group_size
-        updates = trainer.num_iterations
-        recorder = Recorder(
-            lambda step: turns * -(-step // updates), evaluations, "PivotRL"
-        )
+        turns_until = _turn_count(settings, trainer.num_iterations)
+        recorder = Recorder(turns_until, evaluations, "PivotRL")
         return run(trainer, recorder, folder, resume)
 
 
@@ -246,12 +243,20 @@ def grpo_config(settings: PivotRLSettings, folder: Path) -> GRPOConfig:
     return GRPOConfig(**{**fields, **trainer_fields(settings, folder)})
 
 
-def _check_room(
+def _turn_count(settings: PivotRLSettings, updates: int) -> Callable[[int], int]:
+    """Step -> turns sampled up to its end, at so many updates per generation."""
+    turns = settings.prompts_per_step * settings.group_size
+    return lambda step: turns * -(-step // updates)
+
+
+def _prompts(
     model: PreTrainedModel,
     pivots: Sequence[Candidate],
-    prompts: Sequence[Sequence[int]],
+    renderer: Renderer,
     max_new_tokens: int,
-) -> None:
+) -> list[list[int]]:
+    """Token ids of every prompt, each with room for an action."""
+    prompts = [renderer.prompt_ids(pivot.prefix, pivot.tools) for pivot in pivots]
     config = model.config.get_text_config(decoder=True)
     window = getattr(config, "max_position_embeddings", None)
     for pivot, prompt in zip(pivots, prompts, strict=True):
@@ -261,3 +266,4 @@ def _check_room(
                 f"max_new_tokens={max_new_tokens} exceed the model's window of "
                 f"{window}; leave such turns out when you build candidates"
             )
+    return prompts

@@ -14,10 +14,8 @@ Departures from the paper:
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -32,7 +30,13 @@ from trl import SFTConfig, SFTTrainer
 
 from pivotlab.records import Candidate, Trajectory
 from pivotlab.rendering import Renderer
-from pivotlab.training.history import Evaluations, Recorder, TrainingRun, run
+from pivotlab.training.history import (
+    Evaluations,
+    Recorder,
+    TrainingRun,
+    checkpoint_folder,
+    run,
+)
 from pivotlab.training.packing import pack, refusal, row_multiple
 from pivotlab.training.schedule import turn_schedule
 from pivotlab.training.settings import (
@@ -143,8 +147,6 @@ def train_sft(
         ValueError: no rows, a row without prompt, without loss or beyond the model's
             window, or settings that do not divide the batch evenly.
     """
-    if folder is None and (settings.save_every or resume):
-        raise ValueError("checkpoints need a place: pass folder=...")
     _check_rows(model, rows)
     per_step = settings.rows_per_step
     order = turn_schedule(len(rows), settings.steps, per_step, settings.seed)
@@ -153,12 +155,11 @@ def train_sft(
         "input_ids": [list(row.ids) for row in rows],
         "labels": [list(row.labels) for row in rows],
     }
-    with ExitStack() as stack:
-        place = folder or stack.enter_context(tempfile.TemporaryDirectory())
+    with checkpoint_folder(folder, settings, resume) as place:
         kind, collator = _trainer(release(model))
         trainer = kind(
             model,
-            sft_config(settings, Path(place)),
+            sft_config(settings, place),
             data_collator=collator,
             train_dataset=Dataset.from_dict(columns).select(order),
             processing_class=tokenizer,

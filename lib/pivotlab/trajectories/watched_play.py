@@ -20,8 +20,10 @@ from pivotlab.environments.players import Player
 from pivotlab.environments.protocol import Environment
 from pivotlab.records import Message, Trajectory
 
-#: (what a watcher accepts now, its phase, further context), asked before every action.
-Label = Callable[[], tuple[tuple[str, ...], str, dict[str, Any]]]
+#: What a watcher accepts now, its phase, further context.
+Labelled = tuple[tuple[str, ...], str, dict[str, Any]]
+#: Asked before every action.
+Label = Callable[[], Labelled]
 
 
 def play_watched(
@@ -55,17 +57,10 @@ def play_watched(
     contexts: dict[int, dict[str, Any]] = {}
     reward, done = 0.0, False
     while not done and len(contexts) < max_turns:
-        admissible = env.admissible()
-        accepted, phase, more = label()
+        admissible, asked = env.admissible(), label()
         action = player.act(admissible, rng)
-        contexts[len(messages)] = {
-            "task": task,
-            "acceptable": list(accepted),
-            "admissible": admissible,
-            "phase": phase,
-            "honest": action if action in accepted else rng.choice(accepted),
-            **more,
-        }
+        honest = action if action in asked[0] else rng.choice(asked[0])
+        contexts[len(messages)] = _context(task, admissible, asked, honest)
         observation, reward, done = env.step(action)
         watcher.observe(observation)
         player.observe(observation)
@@ -79,3 +74,18 @@ def play_watched(
         meta={"task": task, "turns": len(contexts)},
         contexts=contexts,
     )
+
+
+def _context(
+    task: str, admissible: list[str], asked: Labelled, honest: str
+) -> dict[str, Any]:
+    """What is known of the state in which an action is demonstrated."""
+    accepted, phase, more = asked
+    return {
+        "task": task,
+        "acceptable": list(accepted),
+        "admissible": admissible,
+        "phase": phase,
+        "honest": honest,
+        **more,
+    }

@@ -71,29 +71,35 @@ def adaptive_rows(
         raise ValueError(f"k_max={far[0]} exceeds reference={reference}")
     shared = {"sampling": sampling, "seed": seed, "store": store}
     whole = profile(candidates, sampler, renderer, verifier, k=reference, **shared)
-
-    def pivots(profiles: Sequence[TurnProfile], cut: float) -> list[bool]:
-        return [turn_class(p, cut) == "pivot" for p in profiles]
-
-    def line(profiles: Sequence[TurnProfile], cut: float, **rule: int | float) -> dict:
-        used = sum(p.k for p in profiles) / len(profiles)
-        score = f1_of(pivots(profiles, cut), pivots(whole, cut))
-        return {
-            **rule,
-            "rollouts_share": round(used / FIXED, 4),
-            "f1": round(score, 4),
-            "n": len(profiles),
-        }
-
     rows = []
     for k in (8, FIXED):
         cut = rules[0].lambda_diff
         fixed = [first_samples(p, k) for p in whole]
-        rows.append(line(fixed, cut, k_max=k, first=k, step=0, error=0.0))
+        rows.append(_row(fixed, whole, cut, k_max=k, first=k, step=0, error=0.0))
     for rule in rules:
         found = adaptive_profile(
             candidates, sampler, renderer, verifier, rule=rule, **shared
         )
         facts = {"k_max": rule.k_max, "first": rule.first, "step": rule.step}
-        rows.append(line(found, rule.lambda_diff, **facts, error=rule.error))
+        facts["error"] = rule.error
+        rows.append(_row(found, whole, rule.lambda_diff, **facts))
     return rows
+
+
+def _row(
+    profiles: Sequence[TurnProfile],
+    whole: Sequence[TurnProfile],
+    cut: float,
+    **rule: int | float,
+) -> dict[str, int | float]:
+    """What a rule spent and how well it finds the pivots of the whole profiles."""
+    used = sum(p.k for p in profiles) / len(profiles)
+    found, wanted = (
+        [turn_class(p, cut) == "pivot" for p in given] for given in (profiles, whole)
+    )
+    return {
+        **rule,
+        "rollouts_share": round(used / FIXED, 4),
+        "f1": round(f1_of(found, wanted), 4),
+        "n": len(profiles),
+    }
