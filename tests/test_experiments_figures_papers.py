@@ -91,7 +91,9 @@ def test_what_was_not_run_is_no_point_of_the_caption():
 
 def test_pairs_come_by_name_in_the_order_of_their_makers(tmp_path):
     def maker(name):
-        return lambda reported, own: Pair(name, (), (), str(len(reported)), own.folder.name)
+        return lambda reported, own: Pair(
+            name, (), (), str(len(reported)), own.folder.name
+        )
 
     own = OwnRecords(tmp_path)
     found = papers.pairs((maker("b"), maker("a")), printed(), own)
