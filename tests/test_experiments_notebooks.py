@@ -140,7 +140,15 @@ def test_missing_notebook_and_missing_parameters_cell(tmp_path):
 
 @pytest.mark.parametrize(
     "text, value",
-    [("3", 3), ("1e-4", 1e-4), ("[0, 1]", [0, 1]), ("None", None), ("tiny", "tiny")],
+    [
+        ("3", 3),
+        ("1e-4", 1e-4),
+        ("[0, 1]", [0, 1]),
+        ("None", None),
+        ("tiny", "tiny"),
+        ("0,1,2", "0,1,2"),
+        ("(0, 1)", (0, 1)),
+    ],
 )
 def test_command_line_values(text, value):
     assert notebooks.parse_value(text) == value

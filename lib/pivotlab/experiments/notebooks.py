@@ -154,11 +154,16 @@ def execute(
 
 
 def parse_value(text: str) -> Any:
-    """A command-line value: a Python literal where it is one, else the text itself."""
+    """A command-line value: a Python literal where it is one, else the text itself.
+
+    `0,1,2` stays text: lists in notebook parameters are words with commas between.
+    """
     try:
-        return ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return text
+    bare = isinstance(value, tuple) and not text.lstrip().startswith("(")
+    return text if bare else value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
