@@ -53,7 +53,7 @@ def test_the_figure_has_a_panel_a_method(zoo):
         fig = zoo_figure(zoo[2])
     titles = [ax.get_title(loc="left") for ax in fig.axes]
     for name, method in METHODS.items():
-        own = [t for t in titles if t.startswith(f"{method.title}:")]
+        own = [t for t in titles if t.startswith(f"{method.title}\n")]
         assert len(own) == 1, name
-    assert any(t.startswith("RLSD: A + ") for t in titles)
-    assert any(t.startswith("GRPO: ±") for t in titles)
+    assert any(t.startswith("RLSD\nA + ") for t in titles)
+    assert any(t.startswith("GRPO\n±") for t in titles)
