@@ -60,3 +60,10 @@ def test_halves_of_characters_are_mended_and_whole_ones_kept():
 )
 def test_rewards_are_numbers_or_unknown(value, expected):
     assert fields.reward(value) == expected
+
+
+def test_a_file_that_is_no_json_is_told_what_is_read():
+    with pytest.raises(fields.FormatError, match="file: is not JSON .*; give JSON or"):
+        fields.loads("a,b\n1,2", "file")
+    with pytest.raises(fields.FormatError, match="repair the text or remove the row"):
+        fields.loads("a,b\n1,2", "row")

@@ -36,9 +36,10 @@ def loads(text: str, field: str = "row") -> Any:
         value = json.loads(text)
         return _mended(value) if _SURROGATE.search(text) else value
     except (ValueError, RecursionError) as error:
-        raise FormatError(
-            field, f"is not JSON ({error})", "repair the text or remove the row"
-        ) from None
+        repair = "repair the text or remove the row"
+        if field == "file":
+            repair = "give JSON or JSONL, gzipped or not"
+        raise FormatError(field, f"is not JSON ({error})", repair) from None
 
 
 def mapping(value: Any, field: str) -> dict[str, Any]:
