@@ -29,6 +29,7 @@ from pivotlab.experiments.figures import (
     pivots,
     ranking,
     variance,
+    verifiers,
 )
 from pivotlab.experiments.opd.arms import MAIN_EPISODE_ARMS
 from pivotlab.experiments.own_records import OwnRecords
@@ -36,7 +37,7 @@ from pivotlab.experiments.reported import PIVOTOPD, load_reported, wide
 
 COMMITTED = paths.ROOT / "figures"
 #: Figures that play or train a model, which a test cannot repeat in seconds.
-NEEDS_MODEL = re.compile("06_remaining|07_side_by_side|08_loss_zoo_.*")
+NEEDS_MODEL = re.compile("06_remaining|07_side_by_side")
 
 
 @cache
@@ -91,6 +92,8 @@ def profiles():
         "00_one_trajectory": (pivots.trajectory_strip, 0.6),
         "00_classes": (pivots.class_bars, "source", sources),
         "00_before_after": (pivots.before_after,),
+        "03_strict_functional": (verifiers.acceptance_figure,),
+        "03_error_gallery": (verifiers.gallery_figure,),
         "04_profile": (pivots.mu_histogram, 0.6, 0.71),
         "04_by_source": (pivots.class_bars, "source", sources),
         "04_by_phase": (pivots.class_bars, "phase", phases),
@@ -163,6 +166,8 @@ def measured():
         for name in sorted(set(table["environment"])):
             draw = partial(methods.success_points, table, name)
             found[f"08_success_{name}"] = lambda draw=draw: draw()[0]
+            zoo = f"08_loss_zoo_{name}"
+            found[zoo] = partial(methods.zoo_figure, beside(zoo))
     return found
 
 
