@@ -37,7 +37,8 @@ def test_a_wrong_seed_is_named(text, said):
 
 def test_the_base_has_one_seed():
     cells = planned(("base", "sft"), (4, 2))
-    assert cells == [("base", 4), ("sft", 4), ("sft", 2)]
+    assert cells == [("base", 0), ("sft", 4), ("sft", 2)]
+    assert planned(iter(("base", "sft")), (1,))[0] == ("base", 0), "the same cell"
 
 
 def test_what_rows_depend_on():

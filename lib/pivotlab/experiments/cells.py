@@ -74,9 +74,14 @@ def listed_seeds(text: object) -> tuple[int, ...] | None:
 
 
 def planned(arms: Iterable[str], seeds: Collection[int]) -> list[tuple[str, int]]:
-    """(arm, seed) of every cell, seed by seed; untrained arms have one."""
-    first, arms = next(iter(seeds)), list(arms)
-    return [(a, s) for s in seeds for a in arms if a not in UNTRAINED or s == first]
+    """(arm, seed) of every cell, seed by seed.
+
+    Untrained arms have one cell, at seed 0, whatever seeds are asked for: run seed by
+    seed they would count as several measurements and are one.
+    """
+    arms = list(arms)
+    cells = [(a, 0 if a in UNTRAINED else s) for s in seeds for a in arms]
+    return list(dict.fromkeys(cells))
 
 
 def dependences(
