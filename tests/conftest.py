@@ -46,3 +46,11 @@ def mirror():
     if folder is None:
         pytest.skip("set PIVOTLAB_MIRROR to the folder that holds the registered files")
     return folder
+
+
+@pytest.fixture(scope="session")
+def reported():
+    """Everything that the two papers report."""
+    from pivotlab.experiments.reported import load_reported
+
+    return load_reported()

@@ -1,6 +1,11 @@
 """Small record tables of every kind that figures beside the papers read."""
 
+import numpy as np
 import pandas as pd
+
+from pivotlab.experiments.figures import papers
+from pivotlab.experiments.figures.panels import rows_of
+from pivotlab.experiments.own_records import OwnRecords
 
 TYPES = ("all", "look_at_obj_in_light", "pick_and_place_simple")
 
@@ -86,3 +91,29 @@ def write_records(folder):
     for name, table in tables.items():
         pd.DataFrame(table).to_csv(folder / f"{name}.csv", index=False)
     return folder
+
+
+def printed():
+    """Four printed values of two rows, one of them missing with a note."""
+    table = {"row": ["a", "a", "b", "b"], "column": ["base", "new"] * 2}
+    table |= {"number": [1.0, 2.0, 3.0, np.nan], "note": ["", "", "", "not printed"]}
+    return rows_of(pd.DataFrame(table).assign(provenance="article"))
+
+
+def ours():
+    """Two own values with intervals, seeds and n."""
+    table = {"row": ["a", "b"], "column": "new", "mean": [0.4, 0.5], "lo": [0.3, 0.4]}
+    return rows_of(
+        pd.DataFrame(table | {"hi": 0.6, "n": 30, "seeds": [1, 2]}), "mean", 100.0
+    )
+
+
+def made_pairs(makers, reported, folder):
+    """The pairs of some makers over small records."""
+    return papers.pairs(makers, reported, OwnRecords(write_records(folder)))
+
+
+def panel_values(paper, pairs, name, which, place=0):
+    """What a panel of a pair shows, rows by columns."""
+    rows = getattr(pairs[f"10_{paper}_{name}"], which)[place].rows
+    return rows.pivot(index="row", columns="column", values="value")

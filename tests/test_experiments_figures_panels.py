@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from paper_records import ours, printed
 
 from pivotlab.experiments import plotting
 from pivotlab.experiments.figures import panels
@@ -20,19 +21,6 @@ HARD = "\N{NO-BREAK SPACE}"
 def close():
     yield
     plt.close("all")
-
-
-def printed():
-    table = {"row": ["a", "a", "b", "b"], "column": ["base", "new"] * 2}
-    table |= {"number": [1.0, 2.0, 3.0, np.nan], "note": ["", "", "", "not printed"]}
-    return rows_of(pd.DataFrame(table).assign(provenance="article"))
-
-
-def ours():
-    table = {"row": ["a", "b"], "column": "new", "mean": [0.4, 0.5], "lo": [0.3, 0.4]}
-    return rows_of(
-        pd.DataFrame(table | {"hi": 0.6, "n": 30, "seeds": [1, 2]}), "mean", 100.0
-    )
 
 
 def drawn(panel, across=2):

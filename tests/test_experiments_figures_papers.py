@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from paper_records import ours, printed
 
 from pivotlab.experiments import plotting
 from pivotlab.experiments.figures import papers
@@ -16,7 +17,6 @@ from pivotlab.experiments.figures.panels import (
     ROWS,
     Panel,
     note_panel,
-    rows_of,
 )
 from pivotlab.experiments.figures.papers import Pair
 from pivotlab.experiments.own_records import OwnRecords
@@ -26,19 +26,6 @@ from pivotlab.experiments.own_records import OwnRecords
 def close():
     yield
     plt.close("all")
-
-
-def printed():
-    table = {"row": ["a", "a", "b", "b"], "column": ["base", "new"] * 2}
-    table |= {"number": [1.0, 2.0, 3.0, np.nan], "note": ["", "", "", "not printed"]}
-    return rows_of(pd.DataFrame(table).assign(provenance="article"))
-
-
-def ours():
-    table = {"row": ["a", "b"], "column": "new", "mean": [0.4, 0.5], "lo": [0.3, 0.4]}
-    return rows_of(
-        pd.DataFrame(table | {"hi": 0.6, "n": 30, "seeds": [1, 2]}), "mean", 100.0
-    )
 
 
 def pair(kind="bars", own=None, stacked=False):

@@ -1,34 +1,30 @@
 """PivotOPD's tables and figures: printed values as printed, ours from records."""
 
+from functools import partial
+
 import matplotlib as mpl
 
 mpl.use("Agg")
 
 import pandas as pd
 import pytest
-from paper_records import write_records
+from paper_records import made_pairs, panel_values, write_records
 
 from pivotlab.experiments.figures import papers, papers_pivotopd
 from pivotlab.experiments.own_records import OwnRecords
-from pivotlab.experiments.reported import PIVOTOPD, load_reported, wide
+from pivotlab.experiments.reported import PIVOTOPD, wide
 
 NAMES = ["table_1", "table_2", "figure_3", "figure_6", "table_s1", "table_s5", "swe"]
 
 
-@pytest.fixture(scope="module")
-def reported():
-    return load_reported()
+side = partial(panel_values, "pivotopd")
 
 
 @pytest.fixture(scope="module")
 def pairs(reported, tmp_path_factory):
-    own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
-    return papers.pairs(papers_pivotopd.MAKERS, reported, own)
-
-
-def side(pairs, name, which, place=0):
-    rows = getattr(pairs[f"10_pivotopd_{name}"], which)[place].rows
-    return rows.pivot(index="row", columns="column", values="value")
+    return made_pairs(
+        papers_pivotopd.MAKERS, reported, tmp_path_factory.mktemp("records")
+    )
 
 
 def test_every_table_and_figure_has_its_pair(pairs):

@@ -1,36 +1,29 @@
 """PivotOPD's analyses: printed values as printed, ours from records or not recorded."""
 
+from functools import partial
+
 import matplotlib as mpl
 
 mpl.use("Agg")
 
 import numpy as np
 import pytest
-from paper_records import write_records
+from paper_records import made_pairs, panel_values
 
 from pivotlab.experiments.figures import papers
 from pivotlab.experiments.figures import papers_pivotopd_analyses as analyses
 from pivotlab.experiments.own_records import OwnRecords
-from pivotlab.experiments.reported import load_reported
 
 NAMES = ["failures", "counterfactual", "standard_opd", "figure_5", "figure_5_counts"]
 NAMES += ["figure_7"]
 
 
-@pytest.fixture(scope="module")
-def reported():
-    return load_reported()
+side = partial(panel_values, "pivotopd")
 
 
 @pytest.fixture(scope="module")
 def pairs(reported, tmp_path_factory):
-    own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
-    return papers.pairs(analyses.MAKERS, reported, own)
-
-
-def side(pairs, name, which):
-    panel, *_ = getattr(pairs[f"10_pivotopd_{name}"], which)
-    return panel.rows.pivot(index="row", columns="column", values="value")
+    return made_pairs(analyses.MAKERS, reported, tmp_path_factory.mktemp("records"))
 
 
 def test_every_analysis_has_its_pair(pairs):

@@ -1,36 +1,32 @@
 """PivotRL's tables and figures: printed values as printed, ours from records."""
 
+from functools import partial
+
 import matplotlib as mpl
 
 mpl.use("Agg")
 
 import numpy as np
 import pytest
-from paper_records import write_records
+from paper_records import made_pairs, panel_values
 
 from pivotlab.experiments.figures import papers, papers_pivotrl
 from pivotlab.experiments.figures.panels import NO_RECORD
 from pivotlab.experiments.own_records import OwnRecords
-from pivotlab.experiments.reported import PIVOTRL, load_reported, wide
+from pivotlab.experiments.reported import PIVOTRL, wide
 
 NAMES = ["silent_turns", *(f"table_{n}" for n in range(1, 7))]
 NAMES += [f"figure_{n}" for n in (1, 2, 3)]
 
 
-@pytest.fixture(scope="module")
-def reported():
-    return load_reported()
+side = partial(panel_values, "pivotrl")
 
 
 @pytest.fixture(scope="module")
 def pairs(reported, tmp_path_factory):
-    own = OwnRecords(write_records(tmp_path_factory.mktemp("records")))
-    return papers.pairs(papers_pivotrl.MAKERS, reported, own)
-
-
-def side(pairs, name, which):
-    panel, *_ = getattr(pairs[f"10_pivotrl_{name}"], which)
-    return panel.rows.pivot(index="row", columns="column", values="value")
+    return made_pairs(
+        papers_pivotrl.MAKERS, reported, tmp_path_factory.mktemp("records")
+    )
 
 
 def test_every_table_and_figure_has_its_pair(pairs):

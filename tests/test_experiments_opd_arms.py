@@ -9,6 +9,7 @@ from pivotlab.experiments.opd.arms import (
     MAIN_EPISODE_ARMS,
     episode_settings,
     get_episode_arm,
+    usual_arms,
 )
 from pivotlab.experiments.presets import PRESETS, get_preset
 
@@ -70,3 +71,10 @@ def test_ablations_differ_from_full_in_one_field():
 def test_unknown_arms_are_named():
     with pytest.raises(ValueError, match="unknown arm 'nope'; known arms: base, grpo"):
         get_episode_arm("nope")
+
+
+def test_short_presets_compare_a_part_of_the_main_arms():
+    assert usual_arms("cpu") == usual_arms("paper") == MAIN_EPISODE_ARMS
+    few, more = usual_arms("smoke"), usual_arms("quick")
+    assert few == ("base", "grpo", "full") and set(few) < set(more)
+    assert set(more) < set(MAIN_EPISODE_ARMS)

@@ -182,18 +182,24 @@ def divergence_trainer(folder, name, big=None):
     return one
 
 
-def test_opd_on_single_turns_is_trls_distillation_trainer(tmp_path):
-    big = talker()
-    with torch.no_grad():
-        for parameter in big.parameters():
-            parameter.mul_(0.6)
-    one = divergence_trainer(tmp_path, "opd", copy.deepcopy(big))
+def stepped(one):
+    """A batch, the trainer's loss on it after backward, and the same policy plain."""
     batch = built(one)
     loss = one.compute_loss(one.model, batch)
     loss.backward()
     student = copy.deepcopy(one.model)
     vars(student).pop("forward", None)
     student.zero_grad()
+    return batch, loss, student
+
+
+def test_opd_on_single_turns_is_trls_distillation_trainer(tmp_path):
+    big = talker()
+    with torch.no_grad():
+        for parameter in big.parameters():
+            parameter.mul_(0.6)
+    one = divergence_trainer(tmp_path, "opd", copy.deepcopy(big))
+    batch, loss, student = stepped(one)
     peer = DistillationTrainer.__new__(DistillationTrainer)
     peer.teacher_model, peer.beta, peer.temperature = big, 1.0, 1.0
     peer.accelerator, peer._forward_redirection = one.accelerator, _call
@@ -212,12 +218,7 @@ def _call(wrapper, model, function, *args, **named):
 @pytest.mark.parametrize("peer", [sdft, sdpo], ids=["sdft", "sdpo"])
 def test_self_distillation_on_single_turns_is_trls(tmp_path, peer):
     one = divergence_trainer(tmp_path, "opsd")
-    batch = built(one)
-    loss = one.compute_loss(one.model, batch)
-    loss.backward()
-    student = copy.deepcopy(one.model)
-    vars(student).pop("forward", None)
-    student.zero_grad()
+    _, loss, student = stepped(one)
     total = 0.0
     for mark in one._signals.every:
         said = mark.request.response

@@ -90,6 +90,15 @@ MAIN_EPISODE_ARMS = ("base", "grpo", "opsd", "prevention", "recovery", "full")
 #: The ablations of Table 2.
 ABLATIONS = ("random turns", "no action named", "reverse-KL recovery")
 
+#: What a short preset compares instead.
+_FEW = ("base", "grpo", "full")
+_SHORTER = {"smoke": _FEW, "quick": (*_FEW, "prevention")}
+
+
+def usual_arms(preset: str) -> tuple[str, ...]:
+    """The arms a preset compares unless others are asked for."""
+    return _SHORTER.get(preset, MAIN_EPISODE_ARMS)
+
 
 def get_episode_arm(name: str) -> EpisodeArm:
     """The arm of that name.

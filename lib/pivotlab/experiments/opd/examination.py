@@ -55,6 +55,19 @@ def base_episodes(
     return play(CachedPlayer(base), renderer, TextGame, starts, game_rules(preset))
 
 
+def base_mistakes(
+    preset: Preset, base: PreTrainedModel, renderer: Renderer, games: int = 0
+) -> tuple[list[Rollout], list[Mistake]]:
+    """Episodes of the base and the first mistakes of those it lost.
+
+    Args:
+        games: episodes; 0 for half of `eval_games`, at least 12.
+    """
+    count = games or max(12, preset.eval_games // 2)
+    episodes = base_episodes(preset, base, renderer, count)
+    return episodes, first_mistakes(episodes, TextGame)
+
+
 class EpisodeExamination:
     """The same games and the same mistakes for every policy."""
 
@@ -73,8 +86,7 @@ class EpisodeExamination:
         half = max(2, preset.eval_games // 2)
         self.tasks = {split: task_ids(split, half) for split in SPLITS}
         self.questions = questions(max(2, preset.eval_games // 4), SEED)
-        own = base_episodes(preset, base, self.renderer, half)
-        self.mistakes: list[Mistake] = first_mistakes(own, TextGame)
+        _, self.mistakes = base_mistakes(preset, base, self.renderer, half)
         self.base_replay = self.replay(base)
 
     def success(self, policy: PreTrainedModel) -> pd.DataFrame:
